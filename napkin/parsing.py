@@ -1,0 +1,265 @@
+"""Text -> numbers in base units: one grammar for options, YAML and Python.
+
+Each reader takes text or a number and returns an int where the value is whole, else a
+float. What it cannot read is a NapkinError that says what to write instead; the caller
+adds where the text stood (`--params`, `h100-sxm.yaml:9`).
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from napkin.errors import NapkinError, quoted
+
+# A suffix multiplies by factor · 10**exponent; both whole, so that 33.65% is exactly 0.3365.
+Suffixes = Mapping[str, tuple[int, int]]
+
+LONGEST = 64
+# No product of a formula's few inputs can leave the range of a float.
+SMALLEST, LARGEST = 1e-30, 1e30
+
+_NUMBER = re.compile(
+    r"([+-]?)([0-9](?:_?[0-9])*)?(?:\.([0-9](?:_?[0-9])*)?)?(?:[eE]([+-]?[0-9]+))?\s*(.*)",
+    re.DOTALL,
+)
+_NOT_FINITE = ("nan", "inf", "infinity")
+
+COUNT: Suffixes = {"": (1, 0), "k": (1, 3), "m": (1, 6), "b": (1, 9), "t": (1, 12)}
+
+FRACTION: Suffixes = {"": (1, 0), "%": (1, -2)}
+
+MONEY: Suffixes = {"": (1, 0), "usd": (1, 0), "/gpu/hour": (1, 0), "/hour": (1, 0), "/h": (1, 0)}
+
+_DAY = 86_400
+TIME: Suffixes = {
+    "us": (1, -6),
+    "µs": (1, -6),
+    "ms": (1, -3),
+    "s": (1, 0),
+    "min": (60, 0),
+    "h": (3600, 0),
+    "d": (_DAY, 0),
+    "w": (7 * _DAY, 0),
+    "mo": (30 * _DAY, 0),
+    "y": (365 * _DAY, 0),
+    **{
+        name + plural: (size, 0)
+        for name, size in (
+            ("second", 1),
+            ("minute", 60),
+            ("hour", 3600),
+            ("day", _DAY),
+            ("week", 7 * _DAY),
+            ("month", 30 * _DAY),
+            ("year", 365 * _DAY),
+        )
+        for plural in ("", "s")
+    },
+}
+
+_DECIMAL = {"": 0, "k": 3, "m": 6, "g": 9, "t": 12, "p": 15, "e": 18}
+_BINARY = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40, "pi": 2**50}
+
+
+def _with_prefixes(*names: str, binary: bool = False) -> Suffixes:
+    suffixes = {p + n: (1, e) for p, e in _DECIMAL.items() for n in names}
+    if binary:
+        suffixes |= {p + n: (f, 0) for p, f in _BINARY.items() for n in names}
+    return MappingProxyType(suffixes)
+
+
+@cache
+def _bytes() -> Suffixes:
+    return _with_prefixes("b", "bytes", "byte", binary=True)
+
+
+@cache
+def _bandwidths() -> Suffixes:
+    return _with_prefixes("b/s", binary=True)
+
+
+@cache
+def _rates() -> Suffixes:
+    names = ("flop/s", "flops", "flops/s", "op/s", "ops")
+    return _with_prefixes(*names, *(f"{name}/gpu" for name in names))
+
+
+@cache
+def _amounts() -> Suffixes:
+    return _with_prefixes("flop", "flops")
+
+
+def count(text: object, example: str = "70e9, 70B or 70_000_000_000") -> float:
+    """Parameters, tokens, sequences: `70e9`, `70B`, `1.5T`, `70_000_000_000`."""
+    return _positive(text, _number(text, COUNT, example), example)
+
+
+def whole(text: object, example: str = "8 or 1024") -> int:
+    """How many of a thing: `8`, `1e3`."""
+    value = _positive(text, _number(text, COUNT, example), example)
+    if not isinstance(value, int):
+        below = max(1, math.floor(value))
+        raise NapkinError(f"{quoted(text)} is not a whole number; write {below} or {below + 1}")
+    return value
+
+
+def memory(text: object) -> float:
+    """Bytes of one device: `80GB`, `80 GiB`, `85520809984`; 1 GB to 10 TB."""
+    value = _number(text, {"": (1, 0), **_bytes()}, "80GB, 80GiB or 80e9")
+    return _plausible(text, value, 1e9, 10e12, "a device's memory (1 GB to 10 TB)", "GB")
+
+
+def rate(text: object) -> float:
+    """FLOP/s of one device: `989.4 TFLOP/s`, `989.4e12`; 1e11 to 1e17."""
+    value = _number(text, {"": (1, 0), **_rates()}, "989.4e12 or '989.4 TFLOP/s'")
+    return _plausible(text, value, 1e11, 1e17, "a peak (1e11 to 1e17 FLOP/s)", " TFLOP/s")
+
+
+def achieved(text: object) -> float:
+    """FLOP/s that were reached on one device, however slow: `400TFLOP/s`."""
+    example = "400TFLOP/s"
+    return _positive(text, _number(text, {"": (1, 0), **_rates()}, example), example)
+
+
+def amount(text: object) -> float:
+    """FLOP: `5.369e12`, `5.369 TFLOP`."""
+    example = "6.3e24 or '5.4 TFLOP'"
+    return _positive(text, _number(text, {"": (1, 0), **_amounts()}, example), example)
+
+
+def bandwidth(text: object) -> float:
+    """Bytes per second: `3.35 TB/s`."""
+    example = "'3.35 TB/s'"
+    return _positive(text, _number(text, _bandwidths(), example), example)
+
+
+def power(text: object) -> float:
+    """Watts: `700 W`, `1.2 kW`."""
+    example = "'700 W'"
+    return _positive(text, _number(text, _with_prefixes("w"), example), example)
+
+
+def fraction(text: object) -> float:
+    """A share above 0, 100 % at most: `50%`, `0.5`."""
+    value = _positive(text, _number(text, FRACTION, "50% or 0.5"), "50% or 0.5")
+    return _at_most_all(text, value)
+
+
+def share(text: object) -> float:
+    """A share of which some must be left: 0 up to, not including, 100 %."""
+    value = _at_most_all(text, _number(text, FRACTION, "10% or 0.1"))
+    if not 0 <= value < 1:
+        raise NapkinError(f"{quoted(text)} is not from 0 to below 100%; write 10% or 0.1")
+    return value
+
+
+def duration(text: object) -> float:
+    """Seconds, from a time with its unit: `30d`, `12h`, `0.03s`, `3mo` (of 30 days)."""
+    example = "30d, 12h, 5min, 0.03s or 20ms"
+    return _positive(text, _number(text, TIME, example), example)
+
+
+def money(text: object) -> float:
+    """US dollars: `$2.50`, `2.5`."""
+    bare = text.strip().removeprefix("$") if isinstance(text, str) else text
+    return _positive(text, _number(bare, MONEY, "$2.50"), "$2.50")
+
+
+def _number(text: object, suffixes: Suffixes, example: str) -> float:
+    """The number in base units, of any sign, with no more checked than that it is one."""
+    if isinstance(text, str):
+        return _from_text(text, suffixes, example)
+    if isinstance(text, bool) or not hasattr(text, "__float__"):
+        raise NapkinError(f"{quoted(text)} is not a number; write {example}")
+    if "" not in suffixes:
+        raise NapkinError(f"{text} has no unit; write {example}")
+    try:
+        value = int(text) if hasattr(text, "__index__") else float(text)
+    except (TypeError, ValueError, OverflowError):  # an array of several
+        raise NapkinError(f"{quoted(text)} is not one number; write {example}") from None
+    return _finite(value, text, example)
+
+
+def _from_text(text: str, suffixes: Suffixes, example: str) -> float:
+    if len(text) > LONGEST:
+        raise NapkinError(f"{quoted(text)} is too long for a number; write {example}")
+    bare = text.strip()
+    match = _NUMBER.fullmatch(bare)
+    if "," in bare:
+        raise NapkinError(
+            f"{quoted(text)} has a comma, which separates scenarios, never thousands; "
+            f"write one number: {example}"
+        )
+    if bare.lstrip("+-").casefold() in _NOT_FINITE:
+        raise NapkinError(f"{quoted(text)} is not a finite number; write {example}")
+    if match is None or not (match[2] or match[3]):
+        raise NapkinError(f"{quoted(text)} is not a number; write {example}")
+    sign, whole_part, fraction_part, exponent, suffix = match.groups(default="")
+    factor, power_of_ten = _suffix(text, suffix, suffixes, example)
+    decimals = fraction_part.replace("_", "")
+    digits, places = whole_part.replace("_", "") + decimals, len(decimals)
+    value = _scaled(int(digits), int(exponent or 0) + power_of_ten - places, factor)
+    return _finite(-value if sign == "-" else value, text, example)
+
+
+def _scaled(digits: int, exponent: int, factor: int) -> float:
+    """digits · 10**exponent · factor: an int where it is whole."""
+    if not digits:
+        return 0
+    if abs(exponent) > 400:
+        return math.inf if exponent > 0 else 0.0
+    if exponent >= 0:
+        return digits * 10**exponent * factor
+    value, rest = divmod(digits * factor, 10**-exponent)
+    return value if not rest else float(f"{digits * factor}e{exponent}")
+
+
+def _suffix(text: str, suffix: str, suffixes: Suffixes, example: str) -> tuple[int, int]:
+    # Gb is a gigabit: an upper-case prefix before a lower-case b is not a byte.
+    gigabit = re.fullmatch(r"[KMGTP]i?b(/s)?", suffix)
+    found = suffixes.get("".join(suffix.split()).casefold())
+    if found is None or gigabit:
+        problem = (
+            f"{suffix!r} in {quoted(text)} is not a unit here"
+            if suffix
+            else f"{quoted(text)} has no unit"
+        )
+        raise NapkinError(f"{problem}; write {example}")
+    return found
+
+
+def _finite(value: float, text: object, example: str) -> float:
+    if isinstance(value, float) and not math.isfinite(value) and not isinstance(text, str):
+        raise NapkinError(f"{text} is not a finite number; write {example}")
+    if abs(value) > LARGEST:
+        raise NapkinError(f"{quoted(text)} is too large; write {example}")
+    if value and abs(value) < SMALLEST:
+        raise NapkinError(f"{quoted(text)} is too small; write {example}")
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def _positive(text: object, value: float, example: str) -> float:
+    if value <= 0:
+        raise NapkinError(f"{quoted(text)} is not above 0; write {example}")
+    return value
+
+
+def _at_most_all(text: object, value: float) -> float:
+    if value <= 1:
+        return value
+    hint = f"; did you mean {value}%?" if 2 <= value <= 100 and "%" not in str(text) else ""
+    raise NapkinError(f"{quoted(text)} is more than 100%{hint or '; write 50% or 0.5'}")
+
+
+def _plausible(
+    text: object, value: float, low: float, high: float, what: str, usual: str
+) -> float:
+    if low <= value <= high:
+        return value
+    bare = str(text).strip().rstrip("Bb ")
+    meant = f"; did you mean {bare}{usual}?" if 1 <= value < 1e5 or "B" in str(text) else ""
+    raise NapkinError(f"{quoted(text)} is not plausible for {what}{meant}")

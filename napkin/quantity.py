@@ -1,0 +1,185 @@
+"""Traced arithmetic: a number that knows its unit and the expression that made it.
+
+`given` is an input, `coefficient` a number of a formula, `define` names a step and checks
+its unit. What an answer depends on is what `derivation` shows: there is no recorder.
+A UnitError is a bug in a formula, never a user's mistake.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Never
+
+from napkin import units
+
+
+class UnitError(Exception):
+    """A formula that does not have the unit it claims."""
+
+
+@dataclass(slots=True, eq=False)  # not frozen: that triples the cost of a sweep's every step
+class Quantity:
+    """A value in base units, and how it was made. Treat it as immutable."""
+
+    value: float
+    unit: str
+    op: str = "given"
+    args: "tuple[Quantity, ...]" = ()
+    symbol: str = ""
+    label: str = ""
+    source: str = ""
+
+    def __add__(self, other: "Number") -> "Quantity":
+        return _same_unit("+", self, _quantity(other))
+
+    def __sub__(self, other: "Number") -> "Quantity":
+        return _same_unit("-", self, _quantity(other))
+
+    def __mul__(self, other: "Number") -> "Quantity":
+        b = _quantity(other)
+        return Quantity(self.value * b.value, units.times(self.unit, b.unit), "×", (self, b))
+
+    def __truediv__(self, other: "Number") -> "Quantity":
+        b = _quantity(other)
+        return Quantity(self.value / b.value, units.times(self.unit, b.unit, -1), "/", (self, b))
+
+    def __pow__(self, power: int) -> "Quantity":
+        unit = units.times("1", self.unit, power)
+        return Quantity(self.value**power, unit, "^", (self, coefficient(power)))
+
+    def __radd__(self, other: "Number") -> "Quantity":
+        return _quantity(other) + self
+
+    def __rsub__(self, other: "Number") -> "Quantity":
+        return _quantity(other) - self
+
+    def __rmul__(self, other: "Number") -> "Quantity":
+        return _quantity(other) * self
+
+    def __rtruediv__(self, other: "Number") -> "Quantity":
+        return _quantity(other) / self
+
+    def __bool__(self) -> Never:
+        raise TypeError("a branch on a Quantity is not in the trace: branch on settings")
+
+    def __str__(self) -> str:
+        return units.humanize(self.value, self.unit)
+
+
+Number = Quantity | int | float
+Leaf = Callable[[Quantity], str]
+
+
+def given(symbol: str, label: str, value: float, unit: str, source: str) -> Quantity:
+    """An input: its value in base units and where it comes from (`--params`, `h100-sxm.yaml:9`)."""
+    return Quantity(value, unit, "given", (), symbol, label, source)
+
+
+def coefficient(value: float, unit: str = "1", reason: str = "") -> Quantity:
+    """A number of a formula, with the unit it carries and the reason for it."""
+    return Quantity(value, units.canonical(unit), "coefficient", (), "", reason)
+
+
+def define(symbol: str, label: str, formula: Quantity, unit: str) -> Quantity:
+    """Names a step. Raises UnitError where the formula has another unit."""
+    if units.canonical(formula.unit) != units.canonical(unit):
+        raise UnitError(f"{symbol} = {in_symbols(formula)} is in {formula.unit}, not {unit}")
+    op, args = ("=", (formula,)) if formula.symbol else (formula.op, formula.args)
+    return Quantity(formula.value, unit, op, args, symbol, label)
+
+
+def ceil(a: Quantity) -> Quantity:
+    """The next whole number."""
+    return Quantity(math.ceil(a.value), a.unit, "ceil", (a,))
+
+
+def _quantity(x: Number) -> Quantity:
+    return x if isinstance(x, Quantity) else coefficient(x)
+
+
+def _same_unit(op: str, a: Quantity, b: Quantity) -> Quantity:
+    unit = units.canonical(a.unit)
+    if unit != units.canonical(b.unit):
+        raise UnitError(f"{in_symbols(a)} {op} {in_symbols(b)} joins {a.unit} and {b.unit}")
+    return Quantity(a.value + b.value if op == "+" else a.value - b.value, unit, op, (a, b))
+
+
+def derivation(*answers: Quantity) -> list[Quantity]:
+    """The named quantities that the answers rest on, each after what it needs."""
+    found: dict[str, Quantity] = {}
+    seen: set[int] = set()
+
+    def visit(q: Quantity) -> None:
+        if id(q) in seen:
+            return
+        seen.add(id(q))
+        for arg in q.args:
+            visit(arg)
+        if q.symbol:
+            if q.symbol in found:
+                raise ValueError(f"two quantities are called {q.symbol}")
+            found[q.symbol] = q
+
+    for answer in answers:
+        visit(answer)
+    return list(found.values())
+
+
+_BINDS = {"+": 1, "-": 1, "×": 2, "/": 2, "^": 3}
+
+
+def in_symbols(q: Quantity) -> str:
+    """The formula as the field writes it: `6 × N × D`; empty for an input."""
+    return _formula(q, lambda leaf: leaf.symbol or units.engineering(leaf.value))
+
+
+def in_numbers(q: Quantity, exact: bool = False) -> str:
+    """The same formula in base units: `6 × 70e9 × 15e12`.
+
+    Inputs are exact, computed values have four figures unless `exact`.
+    """
+
+    def number(leaf: Quantity) -> str:
+        digits = 4 if leaf.args and not exact else None
+        text = units.engineering(leaf.value, digits)
+        return f"({text})" if leaf.value < 0 else text
+
+    return _formula(q, number)
+
+
+def coefficients(q: Quantity) -> list[Quantity]:
+    """The numbers of this step's own formula."""
+    parts = [arg for arg in q.args if not arg.symbol]
+    return [c for part in parts for c in ([part] if not part.args else coefficients(part))]
+
+
+def _formula(q: Quantity, leaf: Leaf) -> str:
+    return _expression(q, leaf)[0] if q.args else ""
+
+
+def _expression(q: Quantity, leaf: Leaf) -> tuple[str, int]:
+    """The step's own formula, down to the next names, and how tightly it binds."""
+    if q.op == "=":
+        return leaf(q.args[0]), 4
+    if q.op not in _BINDS:
+        return f"{q.op}({', '.join(_operand(a, leaf)[0] for a in q.args)})", 4
+    binds = _BINDS[q.op]
+    left, right = q.args
+    if q.op == "×" and _is_carrier(left):
+        return _operand(right, leaf)
+    a, binds_a = _operand(left, leaf)
+    b, binds_b = _operand(right, leaf)
+    a = f"({a})" if binds_a < binds or (q.op == "^" and binds_a == binds) else a
+    chains = right.op == q.op and q.op in "+×"
+    b = f"({b})" if binds_b < binds or (binds_b == binds and not chains) else b
+    return f"{a} {q.op} {b}", binds
+
+
+def _operand(q: Quantity, leaf: Leaf) -> tuple[str, int]:
+    return (leaf(q), 4) if q.symbol or not q.args else _expression(q, leaf)
+
+
+def _is_carrier(q: Quantity) -> bool:
+    """A factor of one that only carries a unit."""
+    return q.op == "coefficient" and q.value == 1
+

@@ -1,0 +1,1 @@
+"""What is known about things: accelerators, precisions, optimizers, and the files that say so."""

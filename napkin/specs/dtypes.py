@@ -1,0 +1,48 @@
+"""The number formats a device computes in, by the names people give them."""
+
+from napkin.errors import NapkinError, quoted, suggestion
+
+PRECISIONS = (
+    "fp64",
+    "fp32",
+    "tf32",
+    "fp16",
+    "bf16",
+    "fp8",
+    "fp8_e5m2",
+    "fp6_e3m2",
+    "fp6_e2m3",
+    "fp4",
+    "int8",
+    "int4",
+    "mxfp8",
+    "mxfp6",
+    "mxfp4",
+    "nvfp4",
+    "nf4",
+)
+
+# What torch and others call the same thing.
+ALIASES = {
+    "fp8_e4m3": "fp8",
+    "float8_e4m3fn": "fp8",
+    "float8_e5m2": "fp8_e5m2",
+    "fp4_e2m1": "fp4",
+    "bfloat16": "bf16",
+    "float16": "fp16",
+    "half": "fp16",
+    "float32": "fp32",
+    "float": "fp32",
+    "float64": "fp64",
+    "double": "fp64",
+}
+
+
+def precision(text: object) -> str:
+    """`bf16` for `bf16`, `BF16`, `bfloat16` or `torch.bfloat16`. Raises NapkinError."""
+    name = str(text).strip().casefold().replace("-", "_").removeprefix("torch.")
+    name = ALIASES.get(name, name)
+    if name not in PRECISIONS:
+        hint = suggestion(name, PRECISIONS) or f"; write one of {' '.join(PRECISIONS)}"
+        raise NapkinError(f"{quoted(text)} is not a precision{hint}")
+    return name

@@ -1,0 +1,87 @@
+"""Training state in bytes per parameter, term by term: the one table that memory answers share.
+
+Precisions fix the bytes of weights, gradients, a master copy and each optimizer moment;
+optimizers fix how many moments there are. Measured by stepping torch 2.13's optimizers,
+whose state has the parameter's dtype; ZeRO (1910.02054, section 3.1) counts the mixed
+recipe's 2 + 2 + 12.
+"""
+
+from typing import NamedTuple, TypeVar
+
+from napkin.errors import NapkinError, quoted, suggestion
+
+
+class Precision(NamedTuple):
+    """Bytes per parameter of each kind of copy, `master` 0 where there is none."""
+
+    weights: int
+    gradients: int
+    master: int
+    moment: int
+    said: str
+
+
+PRECISIONS = {
+    "fp32": Precision(4, 4, 0, 4, "everything in fp32"),
+    "mixed": Precision(2, 2, 4, 4, "bf16 weights and gradients, fp32 master weights"),
+    "mixed-fp32-grads": Precision(2, 4, 4, 4, "bf16 weights, fp32 gradients and master weights"),
+    "amp": Precision(4, 4, 0, 4, "autocast over fp32 weights"),
+    "bf16": Precision(2, 2, 0, 2, "everything in bf16, moments too"),
+    "bf16-fp32-moments": Precision(2, 2, 0, 4, "bf16 without master weights, moments in fp32"),
+}
+
+
+class Optimizer(NamedTuple):
+    """The moments kept per parameter, and what a reader must know about them."""
+
+    moments: tuple[tuple[str, str], ...]  # (symbol, label)
+    moment_bytes: float | None = None  # where it does not follow the precision
+    note: str = ""
+
+
+_ADAM = (("m", "first moment"), ("v", "second moment"))
+
+# 8-bit values and one fp32 scale per block of 256 (bitsandbytes).
+_BLOCKWISE_8BIT = 1 + 4 / 256
+
+OPTIMIZERS = {
+    "adamw": Optimizer(_ADAM),
+    "adam8bit": Optimizer(
+        _ADAM, _BLOCKWISE_8BIT, "8-bit moments: 1 byte and a fp32 scale per block of 256"
+    ),
+    "sgd": Optimizer((), note="plain SGD keeps no state"),
+    "momentum": Optimizer((("m", "momentum"),)),
+    "adagrad": Optimizer((("v", "sum of squares"),)),
+    "rmsprop": Optimizer((("v", "mean of squares"),)),
+    "adafactor": Optimizer(
+        (),
+        note="adafactor's row and column factors depend on the shapes and are not counted: "
+        "0.01 B/param on GPT-2",
+    ),
+    "lion": Optimizer((("m", "momentum"),)),
+    "muon": Optimizer(
+        (("m", "momentum"),),
+        note="muon updates hidden matrices; embeddings and norms stay with AdamW and its two moments",
+    ),
+}
+
+
+def precision(text: object) -> tuple[str, Precision]:
+    """A recipe by its name. Raises NapkinError."""
+    return _named(text, PRECISIONS, "training precision")
+
+
+def optimizer(text: object) -> tuple[str, Optimizer]:
+    """An optimizer by its name. Raises NapkinError."""
+    return _named(text, OPTIMIZERS, "known optimizer")
+
+
+T = TypeVar("T")
+
+
+def _named(text: object, table: dict[str, T], kind: str) -> tuple[str, T]:
+    name = str(text).strip().casefold().replace("_", "-")
+    if name not in table:
+        hint = suggestion(name, table) or f"; write one of {' '.join(table)}"
+        raise NapkinError(f"{quoted(text)} is not a {kind}{hint}")
+    return name, table[name]

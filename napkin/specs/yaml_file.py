@@ -1,0 +1,147 @@
+"""The one way to read a YAML file: every value knows its file and line.
+
+Values are taken as the user typed them, before YAML's own guesses: `312e12` is a number,
+`no` a word, `4090` a name. Unknown and duplicate keys, anchors and oversized files are
+refused; what is wrong says where it stands: `my.yaml:3: peak.bf16: ...`.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import yaml
+
+from napkin.errors import NapkinError, printable, quoted, suggestion
+
+LARGEST = 1_000_000  # bytes
+
+T = TypeVar("T")
+
+Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class Section:
+    """A YAML mapping whose parts are asked for by key and kind; `check` refuses the rest."""
+
+    def __init__(self, node: yaml.MappingNode, file: str, path: str = "") -> None:
+        self.file, self.path, self.node = file, path, node
+        self._nodes: dict[str, yaml.Node] = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise self._error(key, "a key must be a word")
+            if key.value in self._nodes:
+                raise self._error(key, f"{quoted(key.value)} is given twice")
+            self._nodes[key.value] = value
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._nodes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._nodes)
+
+    def only(self, known: tuple[str, ...], required: tuple[str, ...] = ()) -> None:
+        """Refuses keys that are not known and the lack of those that are required."""
+        for key, value in self._nodes.items():
+            if key not in known:
+                hint = suggestion(key, known) or f"; known are {', '.join(known)}"
+                raise self._error(value, f"unknown key {quoted(key)}{hint}")
+        missing = [key for key in required if key not in self._nodes]
+        if missing:
+            raise self._error(self.node, f"missing {', '.join(missing)}")
+
+    def text(self, key: str) -> str:
+        """The letters of a value."""
+        return self.value(key, lambda text: text)[0]
+
+    def value(self, key: str, read: Callable[[str], T]) -> tuple[T, str]:
+        """A single value as `read` takes it, and its `file:line`."""
+        return self._scalar(self._nodes[key], key, read)
+
+    def list(self, key: str, read: Callable[[str], T]) -> "list[tuple[T, str]]":
+        """A list's values, each with its `file:line`; one value alone is a list of one."""
+        node = self._nodes[key]
+        nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        return [self._scalar(item, key, read) for item in nodes]
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of words, empty where the key is not there."""
+        return tuple(t for t, _ in self.list(key, str)) if key in self._nodes else ()
+
+    def section(self, key: str) -> "Section":
+        """A mapping inside this one."""
+        node = self._nodes[key]
+        if not isinstance(node, yaml.MappingNode):
+            raise self._error(node, "is not a mapping of keys to values", key)
+        return Section(node, self.file, self._below(key))
+
+    def is_section(self, key: str) -> bool:
+        return isinstance(self._nodes[key], yaml.MappingNode)
+
+    def _scalar(self, node: yaml.Node, key: str, read: Callable[[str], T]) -> tuple[T, str]:
+        if not isinstance(node, yaml.ScalarNode):
+            raise self._error(node, "is not a single value", key)
+        if not node.value.strip():
+            raise self._error(node, "is empty", key)
+        try:
+            return read(node.value), self._place(node)
+        except NapkinError as error:
+            raise self._error(node, str(error), key) from None
+
+    def _below(self, key: str) -> str:
+        return f"{self.path}.{key}" if self.path else key
+
+    def _place(self, node: yaml.Node) -> str:
+        return f"{self.file}:{node.start_mark.line + 1}"
+
+    def _error(self, node: yaml.Node, problem: str, key: str = "") -> NapkinError:
+        name = self._below(key) if key else self.path
+        return NapkinError(f"{self._place(node)}: {f'{name}: ' if name else ''}{problem}")
+
+
+def load(path: Path, shown: str | None = None) -> Section:
+    """The file's outermost mapping. Raises NapkinError, naming the file as `shown`."""
+    shown = printable(shown or path)
+    text = _text(path, shown)
+    try:
+        _refuse_anchors(text, shown)
+        node = yaml.compose(text, Loader)
+    except yaml.MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        problem = " ".join(str(error.problem or error.context).split())
+        raise NapkinError(f"{shown}{line}: not valid YAML: {problem}") from None
+    except yaml.YAMLError as error:
+        raise NapkinError(f"{shown}: not valid YAML: {' '.join(str(error).split())}") from None
+    except RecursionError:  # the loader in Python; the one in C has a limit of its own
+        raise NapkinError(f"{shown}: not valid YAML: nested too deeply") from None
+    if node is None:
+        raise NapkinError(f"{shown}: the file is empty")
+    if not isinstance(node, yaml.MappingNode):
+        raise NapkinError(f"{shown}:{node.start_mark.line + 1}: is not a mapping of keys to values")
+    return Section(node, shown)
+
+
+def _text(path: Path, shown: str) -> str:
+    try:
+        if path.exists() and not path.is_file():
+            raise NapkinError(f"{shown}: is not a file")
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+    except FileNotFoundError:
+        raise NapkinError(f"{shown}: no such file") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise NapkinError(f"{shown}: cannot be read: {reason}") from None
+    if len(content) > LARGEST:
+        raise NapkinError(f"{shown}: is larger than 1 MB, which no hardware file is")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise NapkinError(f"{shown}: is not UTF-8 text") from None
+
+
+def _refuse_anchors(text: str, shown: str) -> None:
+    for event in yaml.parse(text, Loader):
+        if getattr(event, "anchor", None):
+            line = event.start_mark.line + 1
+            problem = "anchors and aliases are not read; write the value out"
+            raise NapkinError(f"{shown}:{line}: {problem}")

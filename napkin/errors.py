@@ -1,7 +1,8 @@
 """What a user did wrong, said in one line that says what would be right."""
 
+from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Iterable, Self
+from typing import Self
 
 
 class NapkinError(Exception):

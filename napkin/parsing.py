@@ -28,6 +28,8 @@ _NOT_FINITE = ("nan", "inf", "infinity")
 
 COUNT: Suffixes = {"": (1, 0), "k": (1, 3), "m": (1, 6), "b": (1, 9), "t": (1, 12)}
 
+FACTOR: Suffixes = {"": (1, 0)}
+
 FRACTION: Suffixes = {"": (1, 0), "%": (1, -2)}
 
 MONEY: Suffixes = {"": (1, 0), "usd": (1, 0), "/gpu/hour": (1, 0), "/hour": (1, 0), "/h": (1, 0)}
@@ -105,6 +107,11 @@ def whole(text: object, example: str = "8 or 1024") -> int:
     return value
 
 
+def factor(text: object) -> float:
+    """How many times over: `2`, `39.72`."""
+    return _positive(text, _number(text, FACTOR, "2 or 1.5"), "2 or 1.5")
+
+
 def memory(text: object) -> float:
     """Bytes of one device: `80GB`, `80 GiB`, `85520809984`; 1 GB to 10 TB."""
     value = _number(text, {"": (1, 0), **_bytes()}, "80GB, 80GiB or 80e9")
@@ -176,7 +183,7 @@ def _number(text: object, suffixes: Suffixes, example: str) -> float:
     if "" not in suffixes:
         raise NapkinError(f"{text} has no unit; write {example}")
     try:
-        value = int(text) if hasattr(text, "__index__") else float(text)
+        value: float = int(text) if hasattr(text, "__index__") else float(text)
     except (TypeError, ValueError, OverflowError):  # an array of several
         raise NapkinError(f"{quoted(text)} is not one number; write {example}") from None
     return _finite(value, text, example)
@@ -255,9 +262,7 @@ def _at_most_all(text: object, value: float) -> float:
     raise NapkinError(f"{quoted(text)} is more than 100%{hint or '; write 50% or 0.5'}")
 
 
-def _plausible(
-    text: object, value: float, low: float, high: float, what: str, usual: str
-) -> float:
+def _plausible(text: object, value: float, low: float, high: float, what: str, usual: str) -> float:
     if low <= value <= high:
         return value
     bare = str(text).strip().rstrip("Bb ")

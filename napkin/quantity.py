@@ -75,6 +75,11 @@ def given(symbol: str, label: str, value: float, unit: str, source: str) -> Quan
     return Quantity(value, unit, "given", (), symbol, label, source)
 
 
+def observed(symbol: str, label: str, value: float, unit: str, source: str) -> Quantity:
+    """A measured input: shown to four figures, as what follows from it is."""
+    return Quantity(value, unit, "observed", (), symbol, label, source)
+
+
 def coefficient(value: float, unit: str = "1", reason: str = "") -> Quantity:
     """A number of a formula, with the unit it carries and the reason for it."""
     return Quantity(value, units.canonical(unit), "coefficient", (), "", reason)
@@ -136,11 +141,11 @@ def in_symbols(q: Quantity) -> str:
 def in_numbers(q: Quantity, exact: bool = False) -> str:
     """The same formula in base units: `6 × 70e9 × 15e12`.
 
-    Inputs are exact, computed values have four figures unless `exact`.
+    Inputs are exact; computed and observed values have four figures unless `exact`.
     """
 
     def number(leaf: Quantity) -> str:
-        digits = 4 if leaf.args and not exact else None
+        digits = 4 if (leaf.args or leaf.op == "observed") and not exact else None
         text = units.engineering(leaf.value, digits)
         return f"({text})" if leaf.value < 0 else text
 
@@ -182,4 +187,3 @@ def _operand(q: Quantity, leaf: Leaf) -> tuple[str, int]:
 def _is_carrier(q: Quantity) -> bool:
     """A factor of one that only carries a unit."""
     return q.op == "coefficient" and q.value == 1
-

@@ -1,8 +1,8 @@
 """Units as text (`FLOP/s/GPU`): powers of base units, and how people say an amount."""
 
+from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Mapping
 
 # In the order in which they are written: FLOP/s/GPU, never FLOP/GPU/s.
 BASE = ("USD", "FLOP", "B", "W", "param", "token", "seq", "step", "s", "GPU", "hour", "pfs-day")
@@ -64,13 +64,12 @@ def figures(value: float, digits: int = 4) -> str:
 
 
 def _prefixed(value: float, prefixes: tuple[str, ...]) -> tuple[str, str]:
-    # Rounded first: 999.96e9 is 1T, not 1000B.
-    value = float(f"{value:.4g}")
+    rounded = float(f"{value:.4g}")  # first: 999.96e9 is 1T, not 1000B
     step = 0
-    while abs(value) >= 1000 and step < len(prefixes) - 1:
-        value /= 1000
+    while abs(rounded) >= 1000 and step < len(prefixes) - 1:
+        rounded /= 1000
         step += 1
-    return figures(value), prefixes[step]
+    return figures(rounded), prefixes[step]
 
 
 def _time(seconds: float) -> str:
@@ -81,6 +80,12 @@ def _time(seconds: float) -> str:
         if seconds >= size:
             return f"{figures(seconds / size)} {name}"
     return f"{figures(seconds / 1e-6)} µs"
+
+
+def long_time(seconds: float) -> str:
+    """A time, in years too where days are hard to picture."""
+    years = f" ({figures(seconds / YEAR, 3)} years)" if seconds >= YEAR else ""
+    return _time(seconds) + years
 
 
 _WORDS = {

@@ -8,13 +8,14 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from napkin import parsing
 from napkin.errors import NapkinError, quoted, suggestion
 from napkin.specs import dtypes, yaml_file
+from napkin.specs.folders import own_folder, shipped_folder
 from napkin.specs.yaml_file import Section
 
 
@@ -105,17 +106,20 @@ def find(wanted: str) -> Accelerator:
     if os.sep in wanted or "/" in wanted or wanted.endswith((".yaml", ".yml")):
         path = Path(wanted).expanduser()
         return _loaded(path, shown=wanted, own=True)
-    for folder, own in ((own_folder(), True), (shipped_folder(), False)):
-        path = _path_of(folder, _alike(wanted))
-        if path is not None:
-            return _loaded(path, shown=str(path) if own else path.name, own=own)
+    name, folder = _alike(wanted), own_folder()
+    own = _path_of(Path(folder), name) if os.path.isdir(folder) else None
+    if own is not None:
+        return _loaded(own, shown=str(own), own=True)
+    shipped = _shipped(name)
+    if shipped is not None:
+        return shipped
     raise NapkinError(_not_found(wanted))
 
 
 def everything() -> list[Accelerator]:
     """All that `find` knows by name, sorted by name; a user's own file wins over a shipped one."""
     paths: dict[str, tuple[Path, bool]] = {}
-    for folder, own in ((shipped_folder(), False), (own_folder(), True)):
+    for folder, own in ((shipped_folder(), False), (Path(own_folder()), True)):
         paths |= {path.stem: (path, own) for path in _files(folder)}
     return [
         _loaded(path, shown=str(path) if own else path.name, own=own)
@@ -131,19 +135,6 @@ def peak(device_name: str, dtype: str, sparse: bool = False) -> float:
     Raises NapkinError, which names near devices; there is no fallback.
     """
     return find(str(device_name)).peak_of(dtypes.precision(dtype), sparse).value
-
-
-def shipped_folder() -> Path:
-    """`hardware/`: inside an installed wheel, else beside the package in a checkout."""
-    package = Path(__file__).parents[1]
-    inside = package / "_data" / "hardware"
-    return inside if inside.is_dir() else package.parent / "hardware"
-
-
-def own_folder() -> Path:
-    """`$XDG_CONFIG_HOME/napkin/hardware`, where a user's own files are looked for first."""
-    config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    return Path(config, "napkin", "hardware")
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -199,6 +190,12 @@ def _loaded(path: Path, shown: str, own: bool) -> Accelerator:
     return _cached(path, shown, own, version)
 
 
+@cache
+def _shipped(wanted: str) -> Accelerator | None:
+    path = _path_of(shipped_folder(), wanted)
+    return None if path is None else _loaded(path, path.name, own=False)
+
+
 @lru_cache(maxsize=256)
 def _cached(path: Path, shown: str, own: bool, version: tuple[int, int]) -> Accelerator:
     return _accelerator(yaml_file.load(path, shown), path.stem, own)
@@ -232,7 +229,9 @@ def _accelerator(file: Section, key: str, own: bool) -> Accelerator:
             else ()
         ),
         memory_bandwidth=_figure(file, "memory_bandwidth", parsing.bandwidth),
-        interconnect=_interconnect(file.section("interconnect")) if "interconnect" in file else None,
+        interconnect=_interconnect(file.section("interconnect"))
+        if "interconnect" in file
+        else None,
         tdp=_figure(file, "tdp", parsing.power),
         sources={block: sources.texts(block) for block in sources} if sources else {},
         notes=file.texts("notes"),

@@ -61,9 +61,29 @@ OPTIMIZERS = {
     "lion": Optimizer((("m", "momentum"),)),
     "muon": Optimizer(
         (("m", "momentum"),),
-        note="muon updates hidden matrices; embeddings and norms stay with AdamW and its two moments",
+        note="muon updates hidden matrices; embeddings and norms stay with AdamW, at two moments",
     ),
 }
+
+
+class Term(NamedTuple):
+    """One kind of copy and its bytes per parameter."""
+
+    symbol: str
+    label: str
+    bytes: float
+
+
+def terms(precision: Precision, optimizer: Optimizer) -> list[Term]:
+    """What stays in memory for every parameter between two training steps."""
+    each = precision.moment if optimizer.moment_bytes is None else optimizer.moment_bytes
+    copies = [
+        Term("weights", "weights", precision.weights),
+        Term("gradients", "gradients", precision.gradients),
+        Term("master", "fp32 master weights", precision.master),
+        *(Term(symbol, label, each) for symbol, label in optimizer.moments),
+    ]
+    return [term for term in copies if term.bytes]
 
 
 def precision(text: object) -> tuple[str, Precision]:

@@ -7,7 +7,7 @@ refused; what is wrong says where it stands: `my.yaml:3: peak.bf16: ...`.
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import yaml
 
@@ -140,8 +140,8 @@ def _text(path: Path, shown: str) -> str:
 
 
 def _refuse_anchors(text: str, shown: str) -> None:
+    event: Any
     for event in yaml.parse(text, Loader):
         if getattr(event, "anchor", None):
-            line = event.start_mark.line + 1
             problem = "anchors and aliases are not read; write the value out"
-            raise NapkinError(f"{shown}:{line}: {problem}")
+            raise NapkinError(f"{shown}:{event.start_mark.line + 1}: {problem}")

@@ -1,0 +1,27 @@
+"""Napkin math for training LLMs: every answer shows its derivation."""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Loaded when first asked for: `import napkin` stays as quick as an empty module.
+_HOMES = {
+    "train_time": "napkin.api",
+    "max_model": "napkin.api",
+    "mfu": "napkin.api",
+    "peak": "napkin.specs.accelerators",
+    "NapkinError": "napkin.errors",
+}
+
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'napkin' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

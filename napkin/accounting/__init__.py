@@ -1,0 +1,1 @@
+"""The formulas: quantities in, a quantity out; no options, no files, no printing."""

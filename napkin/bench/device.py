@@ -1,0 +1,89 @@
+"""Which device is measured, and why another one cannot be."""
+
+import os
+import platform
+import warnings
+from typing import NamedTuple
+
+import torch
+
+from napkin.errors import DeviceError, NapkinError, quoted
+
+
+class Device(NamedTuple):
+    """A torch device and the name its driver prints."""
+
+    torch: str  # `cuda:0`, `cpu`
+    name: str
+
+    @property
+    def is_gpu(self) -> bool:
+        return self.torch != "cpu"
+
+
+def choose(wanted: str | None) -> Device:
+    """The device asked for, else the first GPU, else the CPU.
+
+    Raises NapkinError for a device that bench does not know, DeviceError for one that
+    cannot be used here.
+    """
+    kind, _, index = (wanted or "").partition(":")
+    if wanted is None:
+        return _gpu(0) if _why_no_gpu() is None else _cpu()
+    if wanted == "cpu":
+        return _cpu()
+    if kind != "cuda" or not (index.isdecimal() or wanted == "cuda"):
+        raise NapkinError(f"--device: {quoted(wanted)} is not measured; write cuda, cuda:1 or cpu")
+    reason = _why_no_gpu()
+    if reason is not None:
+        raise DeviceError(
+            f"--device: {wanted} cannot be used: {reason}; --device cpu measures the CPU"
+        )
+    return _gpu(int(index or 0))
+
+
+def free_bytes(device: Device) -> int | None:
+    """Free memory in bytes, None where the system does not say."""
+    if device.is_gpu:
+        return int(torch.cuda.mem_get_info(device.torch)[0])
+    try:
+        with open("/proc/meminfo") as file:
+            lines = dict(line.split(":") for line in file)
+        return int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError):  # not Linux
+        return None
+
+
+def _gpu(index: int) -> Device:
+    there = torch.cuda.device_count()
+    if index >= there:
+        last = f"cuda:0 to cuda:{there - 1}" if there > 1 else "cuda:0"
+        raise NapkinError(f"--device: there is no cuda:{index}; there is {last}")
+    return Device(f"cuda:{index}", torch.cuda.get_device_name(index))
+
+
+def _cpu() -> Device:
+    name = platform.processor() or platform.machine() or "CPU"
+    try:
+        with open("/proc/cpuinfo") as file:
+            names = [
+                line.partition(":")[2].strip() for line in file if line.startswith("model name")
+            ]
+        name = names[0] if names else name
+    except OSError:  # not Linux
+        pass
+    return Device("cpu", name)
+
+
+def _why_no_gpu() -> str | None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if torch.cuda.is_available():
+            return None
+    if torch.version.cuda is None and torch.version.hip is None:
+        return f"torch {torch.__version__} is built for the CPU only"
+    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+        return f"CUDA_VISIBLE_DEVICES={os.environ['CUDA_VISIBLE_DEVICES']!r} hides every GPU"
+    if caught:
+        return " ".join(str(caught[0].message).split())
+    return f"torch {torch.__version__} finds no GPU or no driver"

@@ -1,0 +1,115 @@
+"""The application: one Typer group that builds only the command that was asked for."""
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+import napkin
+from napkin.cli import streams
+from napkin.cli.commands import COMMANDS, screen
+from napkin.errors import NapkinError
+
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+
+
+class Group(TyperGroup):
+    """Commands from the table COMMANDS, errors as one line."""
+
+    listing = False
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        return list(COMMANDS)
+
+    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]
+        if cmd_name not in COMMANDS:
+            return None
+        return _placeholder(cmd_name) if self.listing else _built(cmd_name)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self.listing = True  # help of the group needs names and lines, no options
+        super().format_help(ctx, formatter)
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except NapkinError as error:
+            typer.echo(f"Error: {error}", err=True)
+            raise typer.Exit(error.exit_code) from None
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Typer's own, but usage errors as plain lines: a hint, then `Error: ...`."""
+        rest = (args, prog_name, complete_var, False, windows_expand_args)
+        if not standalone_mode:
+            return super().main(*rest, **extra)
+        try:
+            code = super().main(*rest, **extra)
+        except Exception as error:
+            if not hasattr(error, "show"):  # Typer's usage errors know how to print themselves
+                raise
+            error.show()
+            sys.exit(getattr(error, "exit_code", 2))
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _built(name: str) -> Any:
+    module = name.replace("-", "_")
+    single = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    single.command(name, context_settings=CONTEXT)(
+        getattr(import_module(f"napkin.cli.{module}"), module)
+    )
+    return typer.main.get_command(single)
+
+
+def _placeholder(name: str) -> Any:
+    entry = COMMANDS[name]
+    return TyperCommand(name, help=entry.line, rich_help_panel=entry.panel)
+
+
+app = typer.Typer(
+    cls=Group,
+    context_settings=CONTEXT,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"napkin {napkin.__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def napkin_(
+    ctx: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """What training an LLM costs, with the working shown."""
+    if ctx.invoked_subcommand is None:
+        typer.echo(screen(napkin.__version__))
+
+
+def main() -> None:
+    """The console script."""
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends quietly
+    if os.environ.get("NO_COLOR"):
+        os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"  # bold is an escape code too
+    streams.make_readable()
+    app()

@@ -1,0 +1,50 @@
+"""`napkin bench`."""
+
+import sys
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from napkin.cli.options import Dtype, Format, Output
+from napkin.cli.respond import respond
+from napkin.questions import bench as question
+
+Device = Annotated[
+    str | None,
+    typer.Option(metavar="cuda|cuda:N|cpu", help="Default: the first GPU, else the CPU."),
+]
+Size = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N[,N...]",
+        help="Matrices of N x N; default 8192 on a GPU, what takes 20 ms on a CPU.",
+    ),
+]
+Seconds = Annotated[
+    str | None,
+    typer.Option(metavar="S", show_default="3, on a CPU 1", help="How long to measure."),
+]
+
+
+def _progress(line: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{line}\x1b[K", end="" if line else "\r", file=sys.stderr, flush=True)
+
+
+def bench(
+    dtype: Dtype = None,
+    device: Device = None,
+    size: Size = None,
+    seconds: Seconds = None,
+    format: Format = None,
+    output: Output = None,
+) -> None:
+    """What does my GPU really do?
+
+    One matmul on random data: warmed up, timed call by call, checked against fp64,
+    set against the promised dense peak.
+
+    napkin bench --dtype bf16
+    """
+    respond(partial(question.bench, progress=_progress), locals())

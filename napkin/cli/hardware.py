@@ -1,0 +1,30 @@
+"""`napkin hardware`."""
+
+from typing import Annotated
+
+import typer
+
+from napkin.cli.options import Format, Output, starting_with
+from napkin.cli.respond import respond
+from napkin.questions import hardware as question
+from napkin.specs.folders import hardware_names
+
+
+def _names(incomplete: str) -> list[str]:
+    return starting_with(hardware_names(), incomplete)
+
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[NAME|FILE]...", autocompletion=_names, help="None lists all."),
+]
+
+
+def hardware(names: Names = None, format: Format = None, output: Output = None) -> None:
+    """What can this accelerator do, and who says so?
+
+    No name lists all, one shows every figure with its source, several stand side by side.
+
+    napkin hardware h100-sxm
+    """
+    respond(question.hardware, locals())

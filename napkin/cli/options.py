@@ -1,0 +1,112 @@
+"""The options that several commands share. All are text: the questions read them."""
+
+from typing import Annotated
+
+import typer
+
+from napkin.render import FORMATS
+from napkin.specs.dtypes import PRECISIONS
+from napkin.specs.folders import hardware_names
+
+ASSUMPTIONS, OUTPUT = "What is assumed", "Output"
+
+
+def starting_with(words: list[str], incomplete: str) -> list[str]:
+    return [word for word in words if word.startswith(incomplete)]
+
+
+def _hardware(incomplete: str) -> list[str]:
+    return starting_with(hardware_names(), incomplete)
+
+
+def _dtypes(incomplete: str) -> list[str]:
+    return starting_with(list(PRECISIONS), incomplete)
+
+
+def _formats(incomplete: str) -> list[str]:
+    return starting_with(list(FORMATS), incomplete)
+
+
+Params = Annotated[
+    str | None,
+    typer.Option("--params", "-N", metavar="COUNT", help="Parameters: 70e9, 70B."),
+]
+ActiveParams = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COUNT",
+        help="Active parameters of a mixture of experts: they compute, all --params take memory.",
+    ),
+]
+Tokens = Annotated[
+    str | None,
+    typer.Option("--tokens", "-D", metavar="COUNT", help="Training tokens: 15e12, 15T."),
+]
+Gpus = Annotated[
+    str | None,
+    typer.Option("--gpus", "-g", metavar="COUNT", help="GPUs in all (packages): 1024, 1e3."),
+]
+Hardware = Annotated[
+    str | None,
+    typer.Option(
+        "--hardware",
+        "-H",
+        metavar="NAME|FILE",
+        envvar="NAPKIN_HARDWARE",
+        autocompletion=_hardware,
+        show_default="h100-sxm",
+        help="Accelerator: a name that `napkin hardware` lists, a driver's device name, "
+        "or your own YAML file.",
+        rich_help_panel=ASSUMPTIONS,
+    ),
+]
+Dtype = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PRECISION",
+        autocompletion=_dtypes,
+        show_default="bf16",
+        help="Which peak: bf16 fp16 fp32 tf32 fp64 fp8 ...",
+        rich_help_panel=ASSUMPTIONS,
+    ),
+]
+Peak = Annotated[
+    str | None,
+    typer.Option(
+        metavar="promised|RATE",
+        envvar="NAPKIN_PEAK",
+        show_default="promised",
+        help="The datasheet's figure, or a rate per GPU: '700 TFLOP/s'.",
+        rich_help_panel=ASSUMPTIONS,
+    ),
+]
+Sparse = Annotated[
+    bool,
+    typer.Option(
+        "--sparse",
+        help="Take the 2:4 sparse peak, which dense training cannot reach.",
+        rich_help_panel=ASSUMPTIONS,
+    ),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="|".join(FORMATS),
+        autocompletion=_formats,
+        show_default="table",
+        help="How the answer is written.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Write to a file; its suffix chooses the format.",
+        rich_help_panel=OUTPUT,
+    ),
+]

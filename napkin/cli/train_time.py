@@ -1,0 +1,64 @@
+"""`napkin train-time`."""
+
+from typing import Annotated
+
+import typer
+
+from napkin.cli.options import (
+    ASSUMPTIONS,
+    ActiveParams,
+    Dtype,
+    Format,
+    Gpus,
+    Hardware,
+    Output,
+    Params,
+    Peak,
+    Sparse,
+    Tokens,
+)
+from napkin.cli.respond import respond
+from napkin.questions import train_time as question
+
+Epochs = Annotated[
+    str | None,
+    typer.Option(metavar="TIMES", help="Passes over --tokens: 2, 39.72."),
+]
+Mfu = Annotated[
+    str | None,
+    typer.Option(
+        "--mfu",
+        metavar="SHARE",
+        show_default="50%",
+        help="Model FLOP utilization, recomputation not counted: 40%, 0.4.",
+        rich_help_panel=ASSUMPTIONS,
+    ),
+]
+Price = Annotated[
+    str | None,
+    typer.Option(metavar="DOLLARS", help="Price of a GPU-hour, for the cost: $2.50."),
+]
+
+
+def train_time(
+    params: Params = None,
+    tokens: Tokens = None,
+    gpus: Gpus = None,
+    active_params: ActiveParams = None,
+    epochs: Epochs = None,
+    price: Price = None,
+    hardware: Hardware = None,
+    dtype: Dtype = None,
+    peak: Peak = None,
+    sparse: Sparse = False,
+    mfu: Mfu = None,
+    format: Format = None,
+    output: Output = None,
+) -> None:
+    """How long does a training run take, and what does it cost?
+
+    6 FLOP per parameter and token, over GPUs x peak x MFU.
+
+    napkin train-time --params 70e9 --tokens 15e12 --gpus 1024
+    """
+    respond(question.train_time, locals())

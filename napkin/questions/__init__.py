@@ -1,0 +1,1 @@
+"""One module per question: settings in, an Answer out."""

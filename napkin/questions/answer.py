@@ -1,0 +1,84 @@
+"""What every question returns, whichever way it is shown."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from napkin import quantity, units
+from napkin.quantity import Quantity
+
+# What was asked, in base units, by option name.
+Inputs = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Words:
+    """What an answer says beside its figures."""
+
+    headline: str
+    condition: str = ""  # what the headline holds under; an assumption is called one
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Answer:
+    """One scenario's answer: what was asked, the figures, and the quantities they rest on."""
+
+    question: str
+    inputs: Inputs
+    result: dict[str, Any]  # base units, keys fixed by the contract
+    say: Callable[[], Words]  # called when the words are read: a sweep reads only figures
+    steps: tuple[Quantity, ...] = ()  # whose derivation is the working on the screen
+    asides: tuple[Quantity, ...] = ()  # derived too; on the screen only as notes
+
+    @cached_property
+    def words(self) -> Words:
+        """Headline, condition, notes and warnings."""
+        return self.say()
+
+    @property
+    def notes(self) -> list[str]:
+        """What must be known to read the answer right."""
+        return self.words.notes
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is wrong or impossible about what was asked."""
+        return self.words.warnings
+
+    @property
+    def derivation(self) -> list[dict[str, Any]]:
+        """Every named quantity in base units, each after what it needs; numbers exact."""
+        return [
+            {
+                "symbol": q.symbol,
+                "label": q.label,
+                "formula": quantity.in_symbols(q),
+                "numbers": quantity.in_numbers(q, exact=True),
+                "value": q.value,
+                "unit": units.canonical(q.unit),
+                "source": q.source,
+            }
+            for q in quantity.derivation(*self.steps, *self.asides)
+        ]
+
+
+@dataclass(slots=True)
+class Table:
+    """Rows of text for answers that are figures, not a derivation."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    right: frozenset[str] = frozenset()  # the columns that align right
+    caption: str = ""  # what the numbers are in
+
+
+@dataclass(slots=True)
+class Report:
+    """All that one command answers."""
+
+    question: str
+    answers: list[Answer]
+    table: Table | None = None

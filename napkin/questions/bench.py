@@ -1,0 +1,163 @@
+"""What does this device really do?"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from napkin import bench as measuring
+from napkin import parsing, units
+from napkin.accounting import compute
+from napkin.errors import DeviceError, NapkinError
+from napkin.quantity import Quantity, coefficient, define, given, observed
+from napkin.questions import options
+from napkin.questions.answer import Answer, Inputs, Report, Words
+from napkin.questions.options import Text
+from napkin.questions.promised import DEFAULT_DTYPE
+from napkin.questions.train_time import EXAMPLE
+from napkin.specs import accelerators, dtypes
+
+if TYPE_CHECKING:
+    from napkin.bench.device import Device
+    from napkin.bench.matmul import Measurement
+
+SECONDS_GPU, SECONDS_CPU = 3.0, 1.0
+
+
+def bench(
+    *,
+    dtype: str = DEFAULT_DTYPE,
+    device: str | None = None,
+    size: Text | None = None,
+    seconds: Text | None = None,
+    progress: Callable[[str], None] = lambda line: None,
+) -> Report:
+    """One square matmul per size, timed: an answer for each that fits.
+
+    Raises NapkinError where nothing can be measured as asked, DeviceError where the
+    device cannot be used.
+    """
+    name = options.read("dtype", dtype, dtypes.precision)
+    sizes = options.read("size", size, _sizes)
+    window = None if seconds is None else options.read("seconds", seconds, _seconds)
+    measuring.require_torch()
+    from napkin.bench import device as devices
+    from napkin.bench import matmul
+
+    chosen = devices.choose(device)
+    matmul.supported(chosen, name)
+    window = window or (SECONDS_GPU if chosen.is_gpu else SECONDS_CPU)
+    found: list[Measurement] = []
+    skipped: list[str] = []
+    try:
+        for each in sizes or [matmul.default_size(chosen, name)]:
+            progress(f"measuring {name} {each} x {each} x {each} on {chosen.name} ...")
+            try:
+                found.append(matmul.measure(chosen, name, each, window))
+            except DeviceError:
+                raise
+            except NapkinError as error:  # one size that does not fit costs no other its figure
+                skipped.append(str(error))
+    finally:
+        progress("")
+    if not found:
+        raise NapkinError(skipped[0])
+    promised = _promised(chosen, name)
+    asked: Inputs = {"dtype": name, "device": chosen.torch, "seconds": window}
+    unasked = device is None and not chosen.is_gpu
+    return Report(
+        "bench",
+        [_answer(m, chosen, name, promised, asked, skipped, unasked) for m in found],
+    )
+
+
+def _sizes(text: Text | None) -> list[int]:
+    if text is None:
+        return []
+    parts = text.split(",") if isinstance(text, str) else [text]
+    return [parsing.whole(part, "8192, or several: 4096,8192") for part in parts]
+
+
+def _seconds(text: Text) -> float:
+    """A bare number is fine here: the option's name says the unit."""
+    bare = f"{text}s" if str(text).strip().replace(".", "", 1).isdecimal() else text
+    return parsing.duration(bare)
+
+
+def _promised(device: "Device", dtype: str) -> Quantity | None:
+    """The dense peak of one torch device, None where the name or precision is not known."""
+    if not device.is_gpu:
+        return None
+    try:
+        accelerator = accelerators.find(device.name)
+        figure = accelerator.peak_of(dtype)
+    except NapkinError:
+        return None
+    label = f"dense {dtype} peak"
+    several = accelerator.devices_per_package
+    if several == 1:
+        return given("P", label, figure.value, "FLOP/s", figure.source)
+    package = given("P_pkg", f"{label} of a package", figure.value, "FLOP/s", figure.source)
+    return define("P", f"{label} of one device", package / coefficient(several), "FLOP/s")
+
+
+def _answer(
+    measured: "Measurement",
+    device: "Device",
+    dtype: str,
+    P: Quantity | None,
+    asked: Inputs,
+    skipped: list[str],
+    unasked: bool,
+) -> Answer:
+    rates, size = measured.rates, measured.size
+    m, n, k = (given(s, f"{s} of the matmul", size, "1", "--size") for s in ("m", "n", "k"))
+    t = observed("t", f"median of {rates.samples:,} calls", rates.time, "s", "measured here")
+    R = compute.rate(compute.matmul(m, n, k), t)
+    share = None if P is None else compute.ratio(R, P)
+    result = {
+        "device": device.torch,
+        "device_name": device.name,
+        "dtype": dtype,
+        "shape": [size, size, size],
+        "flops_per_second": {"median": R.value, "min": rates.min, "max": rates.max},
+        "samples": rates.samples,
+        "promised": None if P is None else P.value,
+        "ratio": None if share is None else share.value,
+        "saved_to": None,
+    }
+    words = partial(_words, measured, device, dtype, R, share, skipped, unasked)
+    return Answer("bench", asked | {"size": size}, result, words, (R if share is None else share,))
+
+
+def _words(
+    measured: "Measurement",
+    device: "Device",
+    dtype: str,
+    R: Quantity,
+    share: Quantity | None,
+    skipped: list[str],
+    unasked: bool,
+) -> Words:
+    size, rates = measured.size, measured.rates
+    of = f"{share} of the promised peak" if share is not None else "share of the promised unknown"
+    where = f"by {device.name}" if device.is_gpu else f"by the CPU ({device.name})"
+    slow, fast = (units.humanize(each, "FLOP/s") for each in (rates.min, rates.max))
+    notes = [
+        f"slowest to fastest call: {slow} to {fast}; random data",
+        f"checked: off by {measured.error:.1e} from fp64, relative",
+    ]
+    warnings = [f"skipped: {each}" for each in skipped]
+    if unasked:
+        notes.insert(0, "no GPU was found, so this is the CPU")
+    if device.is_gpu:
+        rounded = units.engineering(R.value, 4)
+        notes.append(f"use it: {EXAMPLE} --peak {rounded}")
+        if share is None:
+            notes.append(f"{device.name} has no {dtype} figure in a hardware file")
+        elif share.value > 1.05:
+            warnings.append("above the promised peak: is it the right row of the right device?")
+    else:
+        of = "a CPU, so no promised peak"
+    if measured.unsteady:
+        warnings.append(measured.unsteady)
+    return Words(str(R), f"{where} · {dtype} {size:,}³ · {of}", notes, warnings)

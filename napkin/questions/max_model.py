@@ -1,0 +1,160 @@
+"""How large a model fits into this many GPUs?"""
+
+from dataclasses import dataclass
+from functools import partial
+
+from napkin import parsing, units
+from napkin.accounting import memory
+from napkin.quantity import Quantity, given
+from napkin.questions import options
+from napkin.questions.answer import Answer, Inputs, Words
+from napkin.questions.options import Text
+from napkin.questions.promised import DEFAULT_HARDWARE, device, printed_memory
+from napkin.specs import optimizers
+
+EXAMPLE = "napkin max-model --gpus 8"
+DEFAULT_PRECISION = "fp32"
+DEFAULT_OPTIMIZER = "adamw"
+
+
+@dataclass(slots=True)
+class _State:
+    """s in B/param and the recipe behind it."""
+
+    s: Quantity
+    said: str  # `fp32, adamw`
+    inputs: Inputs
+    notes: list[str]
+
+
+@dataclass(slots=True)
+class _Room:
+    """The memory of one GPU in B/GPU, and whose it is."""
+
+    capacity: Quantity
+    visible: Quantity | None  # what the driver reports instead
+    reserve: Quantity | None
+    said: str  # `H100 SXM`, or `80 GB (74.51 GiB)`
+    hardware: str | None
+    notes: list[str]
+
+    def usable(self, capacity: Quantity) -> Quantity:
+        return capacity if self.reserve is None else memory.usable(capacity, self.reserve)
+
+
+def max_model(
+    *,
+    gpus: Text | None = None,
+    hardware: str | None = None,
+    memory: Text | None = None,
+    precision: str | None = None,
+    optimizer: str | None = None,
+    bytes_per_param: Text | None = None,
+    reserve: Text | None = None,
+) -> Answer:
+    """The pooled bound: memory of all GPUs over the bytes of training state per parameter.
+
+    Options as on the command line, as text or numbers. Raises NapkinError.
+    """
+    options.required("max-model", EXAMPLE, gpus=gpus)
+    n = options.quantity("gpus", gpus, parsing.whole, "n", "GPUs", "GPU")
+    state = _state(precision, optimizer, bytes_per_param)
+    return _answer(n, state, _room(hardware, memory, reserve))
+
+
+def _state(precision: str | None, optimizer: str | None, bytes_per_param: Text | None) -> _State:
+    if bytes_per_param is not None:
+        for option, value in (("precision", precision), ("optimizer", optimizer)):
+            if value is not None:
+                raise options.error(option, "--bytes-per-param already says the sum; drop one")
+        label = "training state per parameter"
+        s = options.quantity(
+            "bytes_per_param", bytes_per_param, parsing.factor, "s", label, "B/param"
+        )
+        inputs: Inputs = {"precision": None, "optimizer": None, "bytes_per_param": s.value}
+        return _State(s, f"{units.figures(s.value)} bytes a parameter", inputs, [])
+    p_name, p = options.read("precision", precision or DEFAULT_PRECISION, optimizers.precision)
+    o_name, o = options.read("optimizer", optimizer or DEFAULT_OPTIMIZER, optimizers.optimizer)
+    s = _sum(p, o, f"--precision {p_name} --optimizer {o_name}")
+    notes = [o.note] if o.note else []
+    notes += _other_recipe(p_name, s, o)
+    inputs = {"precision": p_name, "optimizer": o_name, "bytes_per_param": s.value}
+    return _State(s, f"{p_name} {o_name}", inputs, notes)
+
+
+def _sum(p: optimizers.Precision, o: optimizers.Optimizer, source: str) -> Quantity:
+    terms = [given(*term, "B/param", source) for term in optimizers.terms(p, o)]
+    return memory.bytes_per_param(terms)
+
+
+def _other_recipe(name: str, s: Quantity, o: optimizers.Optimizer) -> list[str]:
+    """What people expect to halve the state and does not."""
+    other = "mixed" if name == "fp32" else "fp32" if name == "mixed" else None
+    if other is None:
+        return []
+    terms = [units.figures(t.bytes) for t in optimizers.terms(optimizers.PRECISIONS[other], o)]
+    total = _sum(optimizers.PRECISIONS[other], o, "").value
+    says = f"keeps {units.figures(total)} bytes {{}} ({'+'.join(terms)})"
+    if other == "fp32":
+        return [f"fp32 {says.format('too' if total == s.value else 'a parameter')}"]
+    if total != s.value:
+        return [f"mixed precision {says.format('a parameter')}"]
+    return [f"mixed precision {says.format('too')}: it saves activations and time, not state"]
+
+
+def _room(hardware: str | None, size: Text | None, reserve: Text | None) -> _Room:
+    held = None
+    if reserve is not None:
+        held = options.quantity("reserve", reserve, parsing.share, "reserve", "held back", "%")
+    less = "" if held is None else f" less {held}"
+    if size is not None:
+        label = "memory of one GPU"
+        capacity = options.quantity("memory", size, parsing.memory, "M₁", label, "B/GPU")
+        notes = [] if hardware is None else [f"--memory stands in for that of {hardware}"]
+        return _Room(capacity, None, held, units.gb_and_gib(capacity.value) + less, None, notes)
+    accelerator, notes = device(hardware or DEFAULT_HARDWARE)
+    seen = accelerator.memory_visible
+    visible = seen and given("M₁", "memory the driver reports", seen.value, "B/GPU", seen.source)
+    said = accelerator.short_name + less
+    return _Room(printed_memory(accelerator), visible, held, said, accelerator.key, notes)
+
+
+def _answer(n: Quantity, state: _State, room: _Room) -> Answer:
+    M1 = room.usable(room.capacity)
+    M = memory.pooled(n, M1)
+    N = memory.largest_model(M, state.s)
+    N1 = memory.largest_replicated(M1, state.s)
+    inputs = {
+        "gpus": n.value,
+        "hardware": room.hardware,
+        "memory": room.capacity.value,
+        **state.inputs,
+        "reserve": None if room.reserve is None else room.reserve.value,
+    }
+    result = {
+        "params": N.value,
+        "bytes_per_param": state.s.value,
+        "memory_bytes": M.value,
+        "params_replicated": N1.value,
+    }
+    words = partial(_words, n, state, room, M, N, N1)
+    return Answer("max-model", inputs, result, words, (N,), (N1,))
+
+
+def _words(
+    n: Quantity, state: _State, room: _Room, M: Quantity, N: Quantity, N1: Quantity
+) -> Words:
+    notes = [
+        "the pooled bound: all state sharded over all GPUs, no activations, nothing else",
+        f"one GPU alone, unsharded, holds {units.count(N1.value)}; "
+        f"all {n.value:,} pool {units.gb_and_gib(M.value)}",
+    ]
+    if room.visible is not None:
+        pool = memory.pooled(n, room.usable(room.visible))
+        most = units.count(memory.largest_model(pool, state.s).value)
+        notes.append(f"by the driver's own {units.gb_and_gib(room.visible.value)} a GPU: {most}")
+    return Words(
+        str(N),
+        f"at most, on {n.value:,} × {room.said} · {state.said}",
+        [*notes, *state.notes, *room.notes],
+    )

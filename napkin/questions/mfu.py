@@ -1,0 +1,174 @@
+"""What model FLOP utilization does a run reach?"""
+
+from dataclasses import dataclass
+from functools import partial
+
+from napkin.accounting import compute
+from napkin.errors import NapkinError, quoted
+from napkin.quantity import Quantity
+from napkin.questions import options, throughput
+from napkin.questions.answer import Answer, Inputs, Words
+from napkin.questions.options import Text
+from napkin.questions.promised import DEFAULT_DTYPE, DEFAULT_HARDWARE, PROMISED, Promise, promise
+from napkin.questions.throughput import Throughput
+from napkin.questions.train_time import parameters
+
+CONVENTIONS = (
+    "six_n",
+    "six_n_non_embedding",
+    "palm",
+    "torchtitan",
+    "megatron",
+    "exact_full",
+    "exact_causal",
+)
+RECOMPUTE = ("none", "full")
+
+# CS336 lecture 2 calls 50 % good and 5 % bad; published large runs lie between 25 and 50 %.
+VERDICTS = (
+    (0.5, "good: 50 % and more is what well-tuned dense runs reach"),
+    (0.3, "usual for large runs; 50 % is good"),
+    (0.05, "low: 50 % is good, most large runs reach 30 %"),
+    (0.0, "poor: something other than matmuls takes the time; 50 % is good"),
+)
+SUSPECTS = (
+    "more than the peak can do: look at --gpus (tokens/s of all GPUs?), "
+    "--active-params (a mixture of experts?), --frozen-base (LoRA?), "
+    "--dtype (an fp8 run?) and --hardware"
+)
+
+
+def mfu(
+    *,
+    params: Text | None = None,
+    active_params: Text | None = None,
+    gpus: Text | None = None,
+    tokens_per_second: Text | None = None,
+    tokens_per_second_per_gpu: Text | None = None,
+    step_time: Text | None = None,
+    tokens_per_step: Text | None = None,
+    seq_len: Text | None = None,
+    global_batch: Text | None = None,
+    micro_batch: Text | None = None,
+    grad_accum: Text | None = None,
+    tokens: Text | None = None,
+    time: Text | None = None,
+    gpu_hours: Text | None = None,
+    achieved: Text | None = None,
+    flops: Text | None = None,
+    recompute: str | None = None,
+    frozen_base: bool = False,
+    hardware: str = DEFAULT_HARDWARE,
+    dtype: str = DEFAULT_DTYPE,
+    peak: Text = PROMISED,
+    sparse: bool = False,
+) -> Answer:
+    """The model's FLOP/s over the promised peak (PaLM 2204.02311, appendix B).
+
+    The rate comes from one of: tokens per second, a step's time, a whole run, a log's
+    FLOP/s, or raw FLOP and time. Options as text or numbers. Raises NapkinError.
+    """
+    measured = throughput.read(
+        {
+            "gpus": gpus,
+            "tokens_per_second": tokens_per_second,
+            "tokens_per_second_per_gpu": tokens_per_second_per_gpu,
+            "step_time": step_time,
+            "tokens_per_step": tokens_per_step,
+            "seq_len": seq_len,
+            "global_batch": global_batch,
+            "micro_batch": micro_batch,
+            "grad_accum": grad_accum,
+            "tokens": tokens,
+            "time": time,
+            "gpu_hours": gpu_hours,
+            "achieved": achieved,
+            "flops": flops,
+        }
+    )
+    model = _model(measured, params, active_params, frozen_base)
+    again = None if recompute is None else options.read("recompute", recompute, _recompute)
+    return _answer(measured, model, again, promise(hardware, dtype, peak, sparse))
+
+
+@dataclass(slots=True)
+class _Model:
+    """f in FLOP/token, None where the rate is in FLOP/s already and no parameters are given."""
+
+    f: Quantity | None
+    frozen_base: bool
+    inputs: Inputs
+
+
+def _model(
+    measured: Throughput, params: Text | None, active: Text | None, frozen_base: bool
+) -> _Model:
+    if params is None:
+        if measured.r1 is not None:
+            raise NapkinError(f"mfu needs --params, as in: {throughput.EXAMPLE}")
+        if active is not None:
+            raise options.error("active_params", "goes with --params")
+        return _Model(None, frozen_base, {"params": None, "active_params": None})
+    N, N_active = parameters(params, active)
+    f = compute.flop_per_token(N_active, frozen_base)
+    return _Model(f, frozen_base, {"params": N.value, "active_params": N_active.value})
+
+
+def _recompute(text: str) -> str:
+    if text not in RECOMPUTE:
+        raise NapkinError(f"{quoted(text)} is not known here; write full or none")
+    return text
+
+
+def _answer(
+    measured: Throughput, model: _Model, recompute: str | None, promised: Promise
+) -> Answer:
+    f, r1, A = model.f, measured.r1, measured.A
+    if A is None:
+        assert f is not None  # throughput.read refuses a rate in tokens without parameters
+        assert r1 is not None
+        A = compute.achieved(f, r1)
+    elif f is not None:
+        r1 = compute.token_rate_of(A, f)
+    MFU = compute.mfu(A, promised.P)
+    HFU = compute.hfu(MFU, model.frozen_base) if recompute == "full" else None
+    hfu = MFU.value if recompute == "none" else None if HFU is None else HFU.value
+    inputs = {
+        **model.inputs,
+        **measured.inputs,
+        **promised.inputs,
+        "recompute": recompute,
+        "frozen_base": model.frozen_base,
+    }
+    result = {
+        "mfu": MFU.value,
+        "conventions": dict.fromkeys(CONVENTIONS) | {"six_n": None if f is None else MFU.value},
+        "hfu": hfu,
+        "mfu_measured": None,
+        "flops_per_token": None if f is None else f.value,
+        "flops_per_second_per_gpu": A.value,
+        "tokens_per_second_per_gpu": None if r1 is None else r1.value,
+    }
+    words = partial(_words, MFU, HFU, model, promised)
+    steps = (MFU,) if HFU is None else (MFU, HFU)
+    asides = () if r1 is None or f is None else (r1,)
+    return Answer("mfu", inputs, result, words, steps, asides)
+
+
+def _words(MFU: Quantity, HFU: Quantity | None, model: _Model, promised: Promise) -> Words:
+    notes, warnings = [], list(promised.warnings)
+    if MFU.value > 1:
+        warnings.insert(0, SUSPECTS)
+    else:
+        notes.append(next(said for least, said in VERDICTS if MFU.value >= least))
+    if HFU is not None:
+        notes.append(f"HFU {HFU} counts the second forward pass; MFU stays {MFU}")
+    if model.frozen_base:
+        notes.append("4N: a frozen base has no weight gradients; adapters are not counted")
+    elif model.f is not None:
+        notes.append("6N counts every weight once per token, and no attention")
+    counted = "" if model.f is None else " · 4N" if model.frozen_base else " · 6N"
+    device = promised.accelerator.short_name
+    return Words(
+        f"{MFU} MFU", f"of {device} · {promised.kind}{counted}", notes + promised.notes, warnings
+    )

@@ -1,0 +1,49 @@
+"""Options, as text or numbers, into quantities; every error names its option."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from napkin.errors import NapkinError
+from napkin.quantity import Quantity, given
+
+T = TypeVar("T")
+
+# What the command line, a file or Python may give for a number.
+Text = str | float
+
+
+def flag(option: str) -> str:
+    """`--tokens-per-second` for tokens_per_second."""
+    return "--" + option.replace("_", "-")
+
+
+def read(option: str, text: object, parse: Callable[[Any], T]) -> T:
+    """The option's value. Raises NapkinError that begins with the option's name."""
+    try:
+        return parse(text)
+    except NapkinError as error:
+        raise error.within(flag(option)) from None
+
+
+def quantity(
+    option: str,
+    text: object,
+    parse: Callable[[Any], float],
+    symbol: str,
+    label: str,
+    unit: str,
+) -> Quantity:
+    """The option as an input of the derivation."""
+    return given(symbol, label, read(option, text, parse), unit, flag(option))
+
+
+def required(question: str, example: str, **options: object) -> None:
+    """Refuses a question that lacks what it cannot do without."""
+    missing = [flag(option) for option, value in options.items() if value is None]
+    if missing:
+        raise NapkinError(f"{question} needs {' and '.join(missing)}, as in: {example}")
+
+
+def error(option: str, problem: str) -> NapkinError:
+    """A mistake in this option."""
+    return NapkinError(problem).within(flag(option))

@@ -1,0 +1,188 @@
+"""How long does a training run take, and what does it cost?"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from napkin import parsing, units
+from napkin.accounting import compute, memory
+from napkin.quantity import Quantity, coefficient, define, given
+from napkin.questions import options
+from napkin.questions.answer import Answer, Words
+from napkin.questions.options import Text
+from napkin.questions.promised import DEFAULT_DTYPE, DEFAULT_HARDWARE, PROMISED, Promise, promise
+from napkin.specs.accelerators import Figure
+
+EXAMPLE = "napkin train-time --params 70e9 --tokens 15e12 --gpus 1024"
+ASSUMED_MFU = "50%"
+
+# What AdamW keeps in fp32 and in mixed precision alike; max-model shows the terms.
+STATE = coefficient(16, "B/param", "weights, gradients and AdamW's state")
+
+
+@dataclass(slots=True)
+class _Run:
+    """The inputs of one scenario."""
+
+    N: Quantity
+    N_active: Quantity
+    D: Quantity
+    n: Quantity
+    MFU: Quantity
+    promised: Promise
+    price: Quantity | None
+    assumed: bool  # MFU was not given
+
+
+def train_time(
+    *,
+    params: Text | None = None,
+    tokens: Text | None = None,
+    gpus: Text | None = None,
+    active_params: Text | None = None,
+    epochs: Text | None = None,
+    hardware: str = DEFAULT_HARDWARE,
+    dtype: str = DEFAULT_DTYPE,
+    peak: Text = PROMISED,
+    sparse: bool = False,
+    mfu: Text | None = None,
+    price: Text | None = None,
+) -> Answer:
+    """Days of a run: C = 6·N·D over n · P · MFU; also GPU-hours, token rates, cost, energy.
+
+    Options as on the command line, as text or numbers. Raises NapkinError.
+    """
+    options.required("train-time", EXAMPLE, params=params, tokens=tokens, gpus=gpus)
+    N, N_active = parameters(params, active_params)
+    share = ASSUMED_MFU if mfu is None else mfu
+    run = _Run(
+        N=N,
+        N_active=N_active,
+        D=_tokens(tokens, epochs),
+        n=options.quantity("gpus", gpus, parsing.whole, "n", "GPUs", "GPU"),
+        MFU=options.quantity("mfu", share, parsing.fraction, "MFU", "utilization", "%"),
+        promised=promise(hardware, dtype, peak, sparse),
+        price=None
+        if price is None
+        else options.quantity("price", price, parsing.money, "p", "price", "USD/GPU/hour"),
+        assumed=mfu is None,
+    )
+    return _answer(run)
+
+
+def parameters(params: Text | None, active_params: Text | None) -> tuple[Quantity, Quantity]:
+    """N and the parameters that compute: all of them, or a mixture of experts' active ones."""
+    N = options.quantity("params", params, parsing.count, "N", "parameters", "param")
+    if active_params is None:
+        return N, N
+    active = options.quantity(
+        "active_params", active_params, parsing.count, "N_act", "active parameters", "param"
+    )
+    if active.value > N.value:
+        raise options.error("active_params", f"{active} are more than the {N} there are")
+    return N, active
+
+
+def _tokens(tokens: Text | None, epochs: Text | None) -> Quantity:
+    if epochs is None:
+        return options.quantity("tokens", tokens, parsing.count, "D", "training tokens", "token")
+    D1 = options.quantity("tokens", tokens, parsing.count, "D₁", "tokens of one epoch", "token")
+    e = options.quantity("epochs", epochs, parsing.factor, "e", "epochs", "1")
+    return define("D", "training tokens", D1 * e, "token")
+
+
+class _Figures(NamedTuple):
+    """What follows from the inputs."""
+
+    C: Quantity
+    t: Quantity
+    h: Quantity
+    C_pfs: Quantity
+    r: Quantity
+    r1: Quantity
+    S: Quantity
+    n_min: Quantity
+    cost: Quantity | None
+    E: Quantity | None
+
+
+def _figures(run: _Run) -> _Figures:
+    C = compute.training_compute(run.N_active, run.D)
+    t = compute.training_time(C, compute.sustained_throughput(run.n, run.promised.P, run.MFU))
+    h = compute.gpu_hours(run.n, t)
+    r = compute.token_rate(run.D, t)
+    S = memory.states(run.N, STATE)
+    return _Figures(
+        C=C,
+        t=t,
+        h=h,
+        C_pfs=compute.petaflop_s_days(C),
+        r=r,
+        r1=compute.token_rate_per_gpu(r, run.n),
+        S=S,
+        n_min=memory.min_gpus(S, run.promised.memory()),
+        cost=None if run.price is None else compute.cost(h, run.price),
+        E=_energy(h, run.promised.accelerator.tdp),
+    )
+
+
+def _energy(h: Quantity, tdp: Figure | None) -> Quantity | None:
+    if tdp is None:
+        return None
+    return compute.energy(h, given("W", "TDP of one GPU", tdp.value, "W/GPU", tdp.source))
+
+
+def _answer(run: _Run) -> Answer:
+    f = _figures(run)
+    inputs = {
+        "params": run.N.value,
+        "active_params": run.N_active.value,
+        "tokens": run.D.value,
+        "gpus": run.n.value,
+        **run.promised.inputs,
+        "mfu": run.MFU.value,
+        "price": None if run.price is None else run.price.value,
+    }
+    result = {
+        "flops": f.C.value,
+        "seconds": f.t.value,
+        "days": f.t.value / units.DAY,
+        "gpu_hours": f.h.value,
+        "params": run.N.value,
+        "active_params": run.N_active.value,
+        "tokens": run.D.value,
+        "gpus": run.n.value,
+        "mfu": run.MFU.value,
+        "tokens_per_second": f.r.value,
+        "tokens_per_second_per_gpu": f.r1.value,
+        "min_gpus_for_states": f.n_min.value,
+        "cost": None if f.cost is None else f.cost.value,
+        "energy_kwh": None if f.E is None else f.E.value / 1000,
+        "measured": None,
+        "published": None,
+    }
+    asides = tuple(q for q in (f.h, f.C_pfs, f.r1, f.cost, f.E, f.n_min) if q is not None)
+    return Answer("train-time", inputs, result, partial(_words, run, f), (f.t,), asides)
+
+
+def _words(run: _Run, f: _Figures) -> Words:
+    assumed = " (assumed)" if run.assumed else ""
+    device = f"{run.n.value:,} × {run.promised.accelerator.short_name}"
+    totals = [str(f.h), str(f.C_pfs), f"{f.r} ({units.figures(f.r1.value)} per GPU)"]
+    price = [] if f.cost is None else [f"{f.cost} at {run.price}"]
+    if f.E is not None:
+        price.append(f"{f.E} at most, all GPUs at their TDP")
+    state = f"16 B × {units.count(run.N.value)} = {f.S} of training state"
+    needs = f"{state} needs at least {f.n_min.value:,} of these GPUs"
+    fits = run.n.value >= f.n_min.value
+    return Words(
+        units.long_time(f.t.value),
+        f"if MFU is {run.MFU}{assumed} · {device} · {run.promised.kind}",
+        [
+            " · ".join(totals),
+            *([" · ".join(price)] if price else []),
+            *([f"fits: {needs}"] if fits else []),
+            *run.promised.notes,
+        ],
+        [*([] if fits else [f"does not fit: {needs}"]), *run.promised.warnings],
+    )

@@ -1,0 +1,25 @@
+"""The consoles that tables are printed on: colour, width and what a pipe gets."""
+
+import os
+from typing import TextIO
+
+from rich.console import Console
+
+# Wide enough that nothing of ours is folded: a pipe has no width.
+UNBOUNDED = 4000
+
+
+def console(out: TextIO) -> Console:
+    """NO_COLOR means no escape codes at all; FORCE_COLOR colours a pipe and never cuts it."""
+    terminal = out.isatty()
+    colour = not os.environ.get("NO_COLOR") and (terminal or bool(os.environ.get("FORCE_COLOR")))
+    return Console(
+        file=out,
+        force_terminal=colour,
+        color_system="auto" if colour else None,
+        width=None if terminal else UNBOUNDED,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        legacy_windows=False,
+    )

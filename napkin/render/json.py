@@ -1,0 +1,34 @@
+"""One JSON document: base units, no NaN, no escape codes."""
+
+import json
+from typing import Any, TextIO
+
+from napkin import __version__
+from napkin.questions.answer import Answer, Report
+
+SCHEMA = 1
+
+
+def write(report: Report, out: TextIO) -> None:
+    out.write(text(report) + "\n")
+
+
+def text(report: Report) -> str:
+    """The document of the contract."""
+    document = {
+        "napkin": __version__,
+        "schema": SCHEMA,
+        "question": report.question,
+        "answers": [_answer(answer) for answer in report.answers],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _answer(answer: Answer) -> dict[str, Any]:
+    return {
+        "inputs": answer.inputs,
+        "result": answer.result,
+        "derivation": answer.derivation,
+        "notes": answer.notes,
+        "warnings": answer.warnings,
+    }

@@ -1,0 +1,28 @@
+"""The table as a picture: the same screen, without the fonts that Rich would fetch."""
+
+import re
+from io import StringIO
+from typing import TextIO
+
+from rich.console import Console
+
+from napkin.questions.answer import Report
+from napkin.render.table import screen
+
+WIDTH = 100
+
+
+def write(report: Report, out: TextIO) -> None:
+    on = Console(
+        file=StringIO(),
+        record=True,
+        width=WIDTH,
+        force_terminal=True,
+        color_system="truecolor",
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+    screen(report, on)
+    svg = on.export_svg(title=f"napkin {report.question}")
+    out.write(re.sub(r"@font-face\s*\{[^}]*\}\s*", "", svg))

@@ -1,0 +1,121 @@
+"""What a person reads: the headline, the working under it, then what must be known."""
+
+from collections.abc import Iterator
+from typing import TextIO
+
+from rich import box
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from napkin import quantity
+from napkin.quantity import Quantity
+from napkin.questions.answer import Answer, Report, Table
+from napkin.render.console import console
+
+ACCENT = "cyan"  # symbols
+ATTENTION = "yellow"  # assumptions and warnings
+ASIDE = "dim"  # working
+STRONG = "bold"
+
+
+def write(report: Report, out: TextIO) -> None:
+    on = console(out)
+    with on.capture() as captured:
+        screen(report, on)
+    out.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def screen(report: Report, on: Console) -> None:
+    """Prints the report on a console."""
+    for part in _parts(report):
+        on.print(part)
+
+
+def _parts(report: Report) -> Iterator[RenderableType]:
+    several = len(report.answers) > 1
+    if report.table is not None:
+        if not several:
+            yield _headline(report.answers[0])
+            yield ""
+        yield _grid(report.table)
+        if report.table.caption:
+            yield Text(report.table.caption, ASIDE)
+        if not several:
+            yield from _sources(report.answers[0])
+            yield from _remarks(report.answers[0])
+        return
+    for number, answer in enumerate(report.answers):
+        if number:
+            yield ""
+        yield _headline(answer)
+        yield ""
+        yield _working(answer)
+        yield from _remarks(answer)
+
+
+def _headline(answer: Answer) -> Text:
+    line = Text(answer.words.headline, STRONG)
+    if answer.words.condition:
+        line.append("  ")
+        before, assumed, after = answer.words.condition.partition("(assumed)")
+        line.append(before, "not bold").append(assumed, f"not bold {ATTENTION}")
+        line.append(after, "not bold")
+    return line
+
+
+def _working(answer: Answer) -> RichTable:
+    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    table.add_column("", style=ACCENT, overflow="fold")
+    table.add_column("", overflow="fold")
+    table.add_column("working", overflow="fold")
+    table.add_column("value", justify="right", overflow="fold")
+    for step in quantity.derivation(*answer.steps):
+        # What was typed is in the headline and in the numbers below.
+        if step.args or not step.source.startswith("--"):
+            table.add_row(step.symbol, _label(step), _formula(step), str(step))
+    return table
+
+
+def _label(step: Quantity) -> Text:
+    label = Text(step.label)
+    for number in quantity.coefficients(step):
+        if number.label:
+            label.append(f"\n  {number.label}", ASIDE)
+    return label
+
+
+def _formula(step: Quantity) -> Text:
+    if not step.args:
+        return Text(step.source, ASIDE)
+    return Text(quantity.in_symbols(step)).append(f"\n{quantity.in_numbers(step)}", ASIDE)
+
+
+def _remarks(answer: Answer) -> Iterator[RenderableType]:
+    words = answer.words
+    if words.notes or words.warnings:
+        yield ""
+    yield from (Text(note, ASIDE) for note in words.notes)
+    yield from (Text(f"warning: {warning}", ATTENTION) for warning in words.warnings)
+
+
+def _grid(table: Table) -> RichTable:
+    grid = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    for index, name in enumerate(table.columns):
+        grid.add_column(
+            name,
+            justify="right" if name in table.right else "left",
+            style="" if index else ACCENT,
+            overflow="fold",
+        )
+    for row in table.rows:
+        grid.add_row(*map(Text, row))
+    return grid
+
+
+def _sources(answer: Answer) -> Iterator[RenderableType]:
+    for block, texts in answer.result.get("sources", {}).items():
+        yield ""
+        yield Text(f"sources of {block.replace('_', ' ')}")
+        yield from (Padding(Text(text, ASIDE), (0, 0, 0, 2), expand=False) for text in texts)

@@ -1,0 +1,26 @@
+"""Where hardware files lie. Apart from the reader, so that completion need not load YAML."""
+
+import os
+from functools import cache
+from pathlib import Path
+
+
+@cache
+def shipped_folder() -> Path:
+    """`hardware/`: inside an installed wheel, else beside the package in a checkout."""
+    package = Path(__file__).parents[1]
+    inside = package / "_data" / "hardware"
+    return inside if inside.is_dir() else package.parent / "hardware"
+
+
+def own_folder() -> str:
+    """`$XDG_CONFIG_HOME/napkin/hardware`, where a user's own files are looked for first."""
+    config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    return os.path.join(config, "napkin", "hardware")
+
+
+def hardware_names() -> list[str]:
+    """What can be typed after --hardware, by the names of the files alone."""
+    return sorted(
+        {p.stem for f in (shipped_folder(), Path(own_folder())) for p in f.glob("*.yaml")}
+    )

@@ -218,7 +218,7 @@ def _scaled(digits: int, exponent: int, factor: int) -> float:
     if abs(exponent) > 400:
         return math.inf if exponent > 0 else 0.0
     if exponent >= 0:
-        return digits * 10**exponent * factor
+        return digits * int(10**exponent) * factor
     value, rest = divmod(digits * factor, 10**-exponent)
     return value if not rest else float(f"{digits * factor}e{exponent}")
 

@@ -76,9 +76,9 @@ def _time(seconds: float) -> str:
     for size, name in ((DAY, "days"), (3600, "hours"), (60, "minutes")):
         if seconds >= size:
             return f"{figures(seconds / size)} {name}"
-    for size, name in ((1, "s"), (1e-3, "ms")):
-        if seconds >= size:
-            return f"{figures(seconds / size)} {name}"
+    for scale, name in ((1.0, "s"), (1e-3, "ms")):
+        if seconds >= scale:
+            return f"{figures(seconds / scale)} {name}"
     return f"{figures(seconds / 1e-6)} µs"
 
 

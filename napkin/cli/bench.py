@@ -1,14 +1,12 @@
 """`napkin bench`."""
 
 import sys
-from functools import partial
 from typing import Annotated
 
 import typer
 
 from napkin.cli.options import Dtype, Format, Output
 from napkin.cli.respond import respond
-from napkin.questions import bench as question
 
 Device = Annotated[
     str | None,
@@ -23,7 +21,9 @@ Size = Annotated[
 ]
 Seconds = Annotated[
     str | None,
-    typer.Option(metavar="S", show_default="3, on a CPU 1", help="How long to measure."),
+    typer.Option(
+        metavar="S", show_default=False, help="How long to measure (default 3, on a CPU 1)."
+    ),
 ]
 
 
@@ -47,4 +47,4 @@ def bench(
 
     napkin bench --dtype bf16
     """
-    respond(partial(question.bench, progress=_progress), locals())
+    respond("bench", locals() | {"progress": _progress})

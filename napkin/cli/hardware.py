@@ -6,7 +6,6 @@ import typer
 
 from napkin.cli.options import Format, Output, starting_with
 from napkin.cli.respond import respond
-from napkin.questions import hardware as question
 from napkin.specs.folders import hardware_names
 
 
@@ -27,4 +26,4 @@ def hardware(names: Names = None, format: Format = None, output: Output = None) 
 
     napkin hardware h100-sxm
     """
-    respond(question.hardware, locals())
+    respond("hardware", locals())

@@ -6,7 +6,6 @@ import typer
 
 from napkin.cli.options import ASSUMPTIONS, Format, Gpus, Hardware, Output, starting_with
 from napkin.cli.respond import respond
-from napkin.questions import max_model as question
 from napkin.specs import optimizers
 
 
@@ -23,8 +22,8 @@ Precision = Annotated[
     typer.Option(
         metavar="RECIPE",
         autocompletion=_precisions,
-        show_default="fp32",
-        help=f"Precision of the training state: {' '.join(optimizers.PRECISIONS)}.",
+        show_default=False,
+        help=f"Precision of the training state: {' '.join(optimizers.PRECISIONS)} (default fp32).",
         rich_help_panel=ASSUMPTIONS,
     ),
 ]
@@ -33,8 +32,8 @@ Optimizer = Annotated[
     typer.Option(
         metavar="NAME",
         autocompletion=_optimizers,
-        show_default="adamw",
-        help=f"{' '.join(optimizers.OPTIMIZERS)}.",
+        show_default=False,
+        help=f"{' '.join(optimizers.OPTIMIZERS)} (default adamw).",
         rich_help_panel=ASSUMPTIONS,
     ),
 ]
@@ -81,4 +80,4 @@ def max_model(
 
     napkin max-model --gpus 8
     """
-    respond(question.max_model, locals())
+    respond("max_model", locals())

@@ -16,7 +16,6 @@ from napkin.cli.options import (
     Sparse,
 )
 from napkin.cli.respond import respond
-from napkin.questions import mfu as question
 
 RATE, STEP, RUN, RAW = (
     "A rate",
@@ -99,4 +98,4 @@ def mfu(
 
     napkin mfu --params 6.738e9 --tokens-per-second 9600 --gpus 1
     """
-    respond(question.mfu, locals())
+    respond("mfu", locals())

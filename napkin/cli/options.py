@@ -54,9 +54,9 @@ Hardware = Annotated[
         metavar="NAME|FILE",
         envvar="NAPKIN_HARDWARE",
         autocompletion=_hardware,
-        show_default="h100-sxm",
+        show_default=False,
         help="Accelerator: a name that `napkin hardware` lists, a driver's device name, "
-        "or your own YAML file.",
+        "or your own YAML file (default h100-sxm).",
         rich_help_panel=ASSUMPTIONS,
     ),
 ]
@@ -65,8 +65,8 @@ Dtype = Annotated[
     typer.Option(
         metavar="PRECISION",
         autocompletion=_dtypes,
-        show_default="bf16",
-        help="Which peak: bf16 fp16 fp32 tf32 fp64 fp8 ...",
+        show_default=False,
+        help="Which peak: bf16 fp16 fp32 tf32 fp64 fp8 and smaller (default bf16).",
         rich_help_panel=ASSUMPTIONS,
     ),
 ]
@@ -75,8 +75,8 @@ Peak = Annotated[
     typer.Option(
         metavar="promised|RATE",
         envvar="NAPKIN_PEAK",
-        show_default="promised",
-        help="The datasheet's figure, or a rate per GPU: '700 TFLOP/s'.",
+        show_default=False,
+        help="The datasheet's figure, or a rate per GPU: '700 TFLOP/s' (default promised).",
         rich_help_panel=ASSUMPTIONS,
     ),
 ]
@@ -95,8 +95,8 @@ Format = Annotated[
         "-f",
         metavar="|".join(FORMATS),
         autocompletion=_formats,
-        show_default="table",
-        help="How the answer is written.",
+        show_default=False,
+        help="How the answer is written (default table).",
         rich_help_panel=OUTPUT,
     ),
 ]

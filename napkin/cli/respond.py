@@ -2,27 +2,34 @@
 
 import os
 import sys
-from collections.abc import Callable
-from typing import Any, TextIO
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TextIO
 
 from napkin import render
 from napkin.errors import NapkinError, printable
-from napkin.questions.answer import Answer, Report
+
+if TYPE_CHECKING:
+    from napkin.questions.answer import Answer, Report
 
 
-def respond(ask: Callable[..., Answer | Report], options: dict[str, Any]) -> None:
-    """Asks with the options that were given and writes the answer as --format, --output say."""
+def respond(question: str, options: dict[str, Any]) -> None:
+    """Asks with the options that were given and writes the answer as --format, --output say.
+
+    The question is loaded here and not by the commands: help and completion go without.
+    """
     given = {name: value for name, value in options.items() if value is not None}
     output = given.pop("output", None)
     format = render.chosen(given.pop("format", None), output)
     # Opened before the work starts: a path that cannot be written costs nothing then.
     target = None if output is None else _Target(output)
     try:
-        answer = ask(**given)
+        answer = _asked(question, given)
     except BaseException:
         if target is not None:
             target.give_up()
         raise
+    from napkin.questions.answer import Report
+
     report = answer if isinstance(answer, Report) else Report(answer.question, [answer])
     if target is None:
         render.write(report, format, sys.stdout)
@@ -33,6 +40,12 @@ def respond(ask: Callable[..., Answer | Report], options: dict[str, Any]) -> Non
         for each in report.answers:
             for warning in each.warnings:
                 print(f"warning: {warning}", file=sys.stderr)
+
+
+def _asked(question: str, given: dict[str, Any]) -> "Answer | Report":
+    ask = getattr(import_module(f"napkin.questions.{question}"), question)
+    answer: Answer | Report = ask(**given)
+    return answer
 
 
 class _Target:

@@ -18,7 +18,6 @@ from napkin.cli.options import (
     Tokens,
 )
 from napkin.cli.respond import respond
-from napkin.questions import train_time as question
 
 Epochs = Annotated[
     str | None,
@@ -29,8 +28,8 @@ Mfu = Annotated[
     typer.Option(
         "--mfu",
         metavar="SHARE",
-        show_default="50%",
-        help="Model FLOP utilization, recomputation not counted: 40%, 0.4.",
+        show_default=False,
+        help="Model FLOP utilization, recomputation not counted: 40%, 0.4 (default 50%).",
         rich_help_panel=ASSUMPTIONS,
     ),
 ]
@@ -61,4 +60,4 @@ def train_time(
 
     napkin train-time --params 70e9 --tokens 15e12 --gpus 1024
     """
-    respond(question.train_time, locals())
+    respond("train_time", locals())

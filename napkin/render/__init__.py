@@ -5,10 +5,12 @@ The only place that imports rich, and only where a person is to read the answer.
 
 from importlib import import_module
 from pathlib import PurePath
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from napkin.errors import NapkinError, quoted, suggestion
-from napkin.questions.answer import Report
+
+if TYPE_CHECKING:
+    from napkin.questions.answer import Report
 
 FORMATS = ("table", "json", "markdown", "csv", "svg")
 SUFFIXES = {
@@ -37,6 +39,6 @@ def chosen(format: str | None, output: str | None) -> str:
     return SUFFIXES[suffix]
 
 
-def write(report: Report, format: str, out: TextIO) -> None:
+def write(report: "Report", format: str, out: TextIO) -> None:
     """Writes the report in one of FORMATS."""
     import_module(f"napkin.render.{format}").write(report, out)

@@ -1,5 +1,6 @@
 """`napkin bench`."""
 
+import shutil
 import sys
 from typing import Annotated
 
@@ -29,6 +30,7 @@ Seconds = Annotated[
 
 def _progress(line: str) -> None:
     if sys.stderr.isatty():
+        line = line[: shutil.get_terminal_size().columns - 1]
         print(f"\r{line}\x1b[K", end="" if line else "\r", file=sys.stderr, flush=True)
 
 

@@ -139,16 +139,15 @@ def _words(
     unasked: bool,
 ) -> Words:
     size, rates = measured.size, measured.rates
-    of = f"{share} of the promised peak" if share is not None else "share of the promised unknown"
-    where = f"by {device.name}" if device.is_gpu else f"by the CPU ({device.name})"
+    of = "share of the promised unknown"
+    if share is not None:
+        of = f"{share} of the promised {share.args[1]}"
     slow, fast = (units.humanize(each, "FLOP/s") for each in (rates.min, rates.max))
     notes = [
         f"slowest to fastest call: {slow} to {fast}; random data",
         f"checked: off by {measured.error:.1e} from fp64, relative",
     ]
     warnings = [f"skipped: {each}" for each in skipped]
-    if unasked:
-        notes.insert(0, "no GPU was found, so this is the CPU")
     if device.is_gpu:
         rounded = units.engineering(R.value, 4)
         notes.append(f"use it: {EXAMPLE} --peak {rounded}")
@@ -157,7 +156,8 @@ def _words(
         elif share.value > 1.05:
             warnings.append("above the promised peak: is it the right row of the right device?")
     else:
-        of = "a CPU, so no promised peak"
+        of = "CPU, no GPU found" if unasked else "CPU"
+        notes.append("a CPU's figure is for trying things out: no datasheet promises one")
     if measured.unsteady:
         warnings.append(measured.unsteady)
-    return Words(str(R), f"{where} · {dtype} {size:,}³ · {of}", notes, warnings)
+    return Words(str(R), f"{dtype} {size:,}³ · {of} · {device.name}", notes, warnings)

@@ -99,7 +99,7 @@ def _other_recipe(name: str, s: Quantity, o: optimizers.Optimizer) -> list[str]:
         return [f"fp32 {says.format('too' if total == s.value else 'a parameter')}"]
     if total != s.value:
         return [f"mixed precision {says.format('a parameter')}"]
-    return [f"mixed precision {says.format('too')}: it saves activations and time, not state"]
+    return [f"mixed precision {says.format('too')}: it saves activations and time"]
 
 
 def _room(hardware: str | None, size: Text | None, reserve: Text | None) -> _Room:

@@ -16,6 +16,8 @@ from napkin.specs.accelerators import Figure
 EXAMPLE = "napkin train-time --params 70e9 --tokens 15e12 --gpus 1024"
 ASSUMED_MFU = "50%"
 
+COUNTED = "6ND: a matmul costs 2·m·n·p FLOP, once forward, twice backward; no attention"
+
 # What AdamW keeps in fp32 and in mixed precision alike; max-model shows the terms.
 STATE = coefficient(16, "B/param", "weights, gradients and AdamW's state")
 
@@ -168,21 +170,18 @@ def _answer(run: _Run) -> Answer:
 def _words(run: _Run, f: _Figures) -> Words:
     assumed = " (assumed)" if run.assumed else ""
     device = f"{run.n.value:,} × {run.promised.accelerator.short_name}"
-    totals = [str(f.h), str(f.C_pfs), f"{f.r} ({units.figures(f.r1.value)} per GPU)"]
-    price = [] if f.cost is None else [f"{f.cost} at {run.price}"]
+    rates = f"{f.r} ({units.figures(f.r1.value)} per GPU)"
+    totals = [f"{f.h} · {f.C_pfs} · {rates}"]
+    if f.cost is not None:
+        totals.append(f"{f.cost} at {run.price}")
     if f.E is not None:
-        price.append(f"{f.E} at most, all GPUs at their TDP")
+        totals.append(f"{f.E} at most, all GPUs at their TDP")
     state = f"16 B × {units.count(run.N.value)} = {f.S} of training state"
     needs = f"{state} needs at least {f.n_min.value:,} of these GPUs"
     fits = run.n.value >= f.n_min.value
     return Words(
         units.long_time(f.t.value),
         f"if MFU is {run.MFU}{assumed} · {device} · {run.promised.kind}",
-        [
-            " · ".join(totals),
-            *([" · ".join(price)] if price else []),
-            *([f"fits: {needs}"] if fits else []),
-            *run.promised.notes,
-        ],
+        [*totals, *([f"fits: {needs}"] if fits else []), *run.promised.notes, COUNTED],
         [*([] if fits else [f"does not fit: {needs}"]), *run.promised.warnings],
     )

@@ -19,6 +19,8 @@ ATTENTION = "yellow"  # assumptions and warnings
 ASIDE = "dim"  # working
 STRONG = "bold"
 
+MOST_UNBROKEN = 24
+
 
 def write(report: Report, out: TextIO) -> None:
     on = console(out)
@@ -69,12 +71,15 @@ def _working(answer: Answer) -> RichTable:
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
     table.add_column("", style=ACCENT, overflow="fold")
     table.add_column("", overflow="fold")
-    table.add_column("working", overflow="fold")
+    # What was typed is in the headline and in the numbers.
+    derived = quantity.derivation(*answer.steps)
+    steps = [step for step in derived if step.args or not step.source.startswith("--")]
+    # Where it is narrow, Rich would break a file's name before a label of several words.
+    unbroken = min(MOST_UNBROKEN, max(len(step.source) for step in steps))
+    table.add_column("working", overflow="fold", min_width=unbroken)
     table.add_column("value", justify="right", overflow="fold")
-    for step in quantity.derivation(*answer.steps):
-        # What was typed is in the headline and in the numbers below.
-        if step.args or not step.source.startswith("--"):
-            table.add_row(step.symbol, _label(step), _formula(step), str(step))
+    for step in steps:
+        table.add_row(step.symbol, _label(step), _formula(step), str(step))
     return table
 
 

@@ -37,7 +37,7 @@ MONEY: Suffixes = {"": (1, 0), "usd": (1, 0), "/gpu/hour": (1, 0), "/hour": (1, 
 _DAY = 86_400
 TIME: Suffixes = {
     "us": (1, -6),
-    "µs": (1, -6),
+    "µs".casefold(): (1, -6),  # two code points look like this letter
     "ms": (1, -3),
     "s": (1, 0),
     "min": (60, 0),

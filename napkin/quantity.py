@@ -105,7 +105,7 @@ def _quantity(x: Number) -> Quantity:
 def _same_unit(op: str, a: Quantity, b: Quantity) -> Quantity:
     unit = units.canonical(a.unit)
     if unit != units.canonical(b.unit):
-        raise UnitError(f"{in_symbols(a)} {op} {in_symbols(b)} joins {a.unit} and {b.unit}")
+        raise UnitError(f"{_symbol(a)} {op} {_symbol(b)} joins {a.unit} and {b.unit}")
     return Quantity(a.value + b.value if op == "+" else a.value - b.value, unit, op, (a, b))
 
 
@@ -135,7 +135,7 @@ _BINDS = {"+": 1, "-": 1, "×": 2, "/": 2, "^": 3}
 
 def in_symbols(q: Quantity) -> str:
     """The formula as the field writes it: `6 × N × D`; empty for an input."""
-    return _formula(q, lambda leaf: leaf.symbol or units.engineering(leaf.value))
+    return _formula(q, _symbol)
 
 
 def in_numbers(q: Quantity, exact: bool = False) -> str:
@@ -150,6 +150,10 @@ def in_numbers(q: Quantity, exact: bool = False) -> str:
         return f"({text})" if leaf.value < 0 else text
 
     return _formula(q, number)
+
+
+def _symbol(q: Quantity) -> str:
+    return q.symbol or (in_symbols(q) if q.args else units.engineering(q.value))
 
 
 def coefficients(q: Quantity) -> list[Quantity]:

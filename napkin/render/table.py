@@ -1,9 +1,10 @@
 """What a person reads: the headline, the working under it, then what must be known."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table as RichTable
@@ -19,7 +20,8 @@ ATTENTION = "yellow"  # assumptions and warnings
 ASIDE = "dim"  # working
 STRONG = "bold"
 
-MOST_UNBROKEN = 24
+BETWEEN_COLUMNS = "   "
+SHORTEST_LABEL = 10
 
 
 def write(report: Report, out: TextIO) -> None:
@@ -31,11 +33,11 @@ def write(report: Report, out: TextIO) -> None:
 
 def screen(report: Report, on: Console) -> None:
     """Prints the report on a console."""
-    for part in _parts(report):
+    for part in _parts(report, on.width):
         on.print(part)
 
 
-def _parts(report: Report) -> Iterator[RenderableType]:
+def _parts(report: Report, width: int) -> Iterator[RenderableType]:
     several = len(report.answers) > 1
     if report.table is not None:
         if not several:
@@ -53,7 +55,7 @@ def _parts(report: Report) -> Iterator[RenderableType]:
             yield ""
         yield _headline(answer)
         yield ""
-        yield _working(answer)
+        yield _working(answer, width)
         yield from _remarks(answer)
 
 
@@ -67,20 +69,29 @@ def _headline(answer: Answer) -> Text:
     return line
 
 
-def _working(answer: Answer) -> RichTable:
-    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
-    table.add_column("", style=ACCENT, overflow="fold")
-    table.add_column("", overflow="fold")
+def _working(answer: Answer, width: int) -> RichTable:
     # What was typed is in the headline and in the numbers.
     derived = quantity.derivation(*answer.steps)
     steps = [step for step in derived if step.args or not step.source.startswith("--")]
-    # Where it is narrow, Rich would break a file's name before a label of several words.
-    unbroken = min(MOST_UNBROKEN, max(len(step.source) for step in steps))
-    table.add_column("working", overflow="fold", min_width=unbroken)
+    rows = [(Text(s.symbol), _label(s), _formula(s), Text(str(s))) for s in steps]
+    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    table.add_column("", style=ACCENT, overflow="fold")
+    table.add_column("", overflow="fold", max_width=_left_for_labels(rows, width))
+    table.add_column("working", overflow="fold")
     table.add_column("value", justify="right", overflow="fold")
-    for step in steps:
-        table.add_row(step.symbol, _label(step), _formula(step), str(step))
+    for row in rows:
+        table.add_row(*row)
     return table
+
+
+def _left_for_labels(rows: Sequence[tuple[Text, ...]], width: int) -> int | None:
+    """Where it is narrow, a label of several words breaks, not a number or a file's name."""
+    symbol, _, working, value = (
+        max(cell_len(line) for cell in column for line in cell.plain.split("\n"))
+        for column in zip(*rows, strict=True)
+    )
+    left = width - symbol - working - value - 3 * len(BETWEEN_COLUMNS)
+    return left if left >= SHORTEST_LABEL else None
 
 
 def _label(step: Quantity) -> Text:

@@ -126,8 +126,8 @@ def rate(text: object) -> float:
 
 def achieved(text: object) -> float:
     """FLOP/s that were reached on one device, however slow: `400TFLOP/s`."""
-    example = "400TFLOP/s"
-    return _positive(text, _number(text, {"": (1, 0), **_rates()}, example), example)
+    value = _number(text, {"": (1, 0), **_rates()}, "400TFLOP/s")
+    return _plausible(text, value, 1e6, 1e18, "one GPU's rate (FLOP/s)", " TFLOP/s")
 
 
 def amount(text: object) -> float:

@@ -21,18 +21,18 @@ CONTEXT = {"help_option_names": ["-h", "--help"]}
 class Group(TyperGroup):
     """Commands from the table COMMANDS, errors as one line."""
 
-    listing = False
+    def __init__(self, **attrs: Any) -> None:
+        super().__init__(**attrs)
+        # Names and lines, which is all that the group's own help and suggestions need.
+        self.commands = {name: _placeholder(name) for name in COMMANDS}
+        self.listing = False
 
-    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
-        return list(COMMANDS)
-
-    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # type: ignore[override]
-        if cmd_name not in COMMANDS:
-            return None
-        return _placeholder(cmd_name) if self.listing else _built(cmd_name)
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        known = super().get_command(ctx, cmd_name)
+        return known if known is None or self.listing else _built(cmd_name)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        self.listing = True  # help of the group needs names and lines, no options
+        self.listing = True
         super().format_help(ctx, formatter)
 
     def invoke(self, ctx: Any) -> Any:

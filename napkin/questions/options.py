@@ -41,7 +41,9 @@ def required(question: str, example: str, **options: object) -> None:
     """Refuses a question that lacks what it cannot do without."""
     missing = [flag(option) for option, value in options.items() if value is None]
     if missing:
-        raise NapkinError(f"{question} needs {' and '.join(missing)}, as in: {example}")
+        *most, last = missing
+        named = f"{', '.join(most)} and {last}" if most else last
+        raise NapkinError(f"{question} needs {named}, as in: {example}")
 
 
 def error(option: str, problem: str) -> NapkinError:

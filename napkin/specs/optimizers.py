@@ -88,12 +88,12 @@ def terms(precision: Precision, optimizer: Optimizer) -> list[Term]:
 
 def precision(text: object) -> tuple[str, Precision]:
     """A recipe by its name. Raises NapkinError."""
-    return _named(text, PRECISIONS, "training precision")
+    return _named(text, PRECISIONS, "recipe of training precision")
 
 
 def optimizer(text: object) -> tuple[str, Optimizer]:
     """An optimizer by its name. Raises NapkinError."""
-    return _named(text, OPTIMIZERS, "known optimizer")
+    return _named(text, OPTIMIZERS, "optimizer that napkin knows")
 
 
 T = TypeVar("T")
@@ -103,5 +103,5 @@ def _named(text: object, table: dict[str, T], kind: str) -> tuple[str, T]:
     name = str(text).strip().casefold().replace("_", "-")
     if name not in table:
         hint = suggestion(name, table) or f"; write one of {' '.join(table)}"
-        raise NapkinError(f"{quoted(text)} is not a {kind}{hint}")
+        raise NapkinError(f"{quoted(text)} is no {kind}{hint}")
     return name, table[name]

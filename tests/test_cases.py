@@ -1,0 +1,111 @@
+"""Real questions, each with its right answer from outside the project."""
+
+from typing import Any
+
+import pytest
+
+from tests.running import answer, data, napkin
+
+CASES = data("cases.yaml")
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+def test_the_answer_is_the_right_one(case: dict[str, Any]) -> None:
+    result = answer(case["run"])["result"]
+    for key, expected in case["result"].items():
+        assert result[key] == (expected if expected is None else pytest.approx(expected, rel=5e-3))
+
+
+def test_pk_06_a_driver_s_name_finds_its_own_card() -> None:
+    peaks = {
+        "NVIDIA H100 80GB HBM3": 989.4e12,
+        "NVIDIA H100 PCIe": 756.5e12,
+        "NVIDIA H100 NVL": 835.5e12,
+        "NVIDIA H200": 989.4e12,
+        "NVIDIA A100-SXM4-40GB": 312e12,
+        "NVIDIA A100-SXM4-80GB": 312e12,
+        "NVIDIA A100 80GB PCIe": 312e12,
+        "NVIDIA L40S": 362.05e12,
+        "NVIDIA B200": 2250e12,
+        "NVIDIA GeForce RTX 4090": 165.2e12,
+    }
+    found = {name: answer(["hardware", name])["result"]["peak"]["bf16"]["dense"] for name in peaks}
+    assert found == peaks
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("NVIDIA A10", "NVIDIA A10G", "NVIDIA B300 SXM6 AC", "NVIDIA GB300", "NVIDIA GB200"),
+        *("Quadro RTX 6000", "NVIDIA RTX 6000 Ada Generation", "NVIDIA L40", "NVIDIA L4"),
+        *("NVIDIA GeForce RTX 4090 D", "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA GH200 480GB"),
+        *("NVIDIA H100 80GB HBM3 MIG 1g.10gb", "b300x-nonexistent", "4090", "H100 80GB HBM3"),
+    ],
+)
+def test_pk_06_no_name_finds_a_neighbour(name: str) -> None:
+    ran = napkin(["mfu", "--achieved", "1e14", "--hardware", name])
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("Error: --hardware: ")
+
+
+def test_pk_06_a_name_that_fits_several_is_refused_with_them() -> None:
+    assert napkin(["hardware", "NVIDIA H100"]).err == (
+        "Error: 'NVIDIA H100' is no exact name; write one of: h100-nvl (NVIDIA H100 NVL), "
+        "h100-pcie (NVIDIA H100 PCIe), h100-sxm (NVIDIA H100 80GB HBM3)\n"
+    )
+
+
+def test_pk_02_an_alias_says_which_variant_it_took() -> None:
+    taken = answer("train-time --params 7e9 --tokens 1e12 --gpus 8 --hardware h100")
+    assert "h100 is taken as h100-sxm (NVIDIA H100 SXM)" in taken["notes"]
+
+
+def test_mf_03_over_100_percent_stands_with_the_usual_suspects() -> None:
+    found = answer("mfu --params 46.7e9 --tokens-per-second 5000 --gpus 1")
+    assert found["warnings"] == [
+        "more than the peak can do: look at --gpus (tokens/s of all GPUs?), --active-params "
+        "(a mixture of experts?), --frozen-base (LoRA?), --dtype (an fp8 run?) and --hardware"
+    ]
+
+
+def test_mf_03_a_mixture_of_experts_takes_the_memory_of_all_its_parameters() -> None:
+    found = answer("train-time --params 46.7e9 --active-params 12.9e9 --tokens 1e12 --gpus 64")
+    state = next(step for step in found["derivation"] if step["symbol"] == "S")
+    assert state["value"] == 747.2e9
+    assert found["result"]["flops"] == 774 * 10**20
+
+
+def test_mf_07_hfu_is_four_thirds_of_mfu() -> None:
+    result = answer("mfu --achieved 105e12 --hardware a100 --recompute full")["result"]
+    assert result["hfu"] == pytest.approx(result["mfu"] * 4 / 3, rel=1e-12)
+
+
+def test_tt_01_the_sparse_peak_comes_with_a_warning() -> None:
+    found = answer("train-time --params 70e9 --tokens 15e12 --gpus 1024 --sparse")
+    assert found["warnings"] == [
+        "dense training cannot reach the 2:4 sparse figure; the dense one is 989.4 TFLOP/s"
+    ]
+
+
+def test_a_cluster_too_small_for_the_state_is_told_so() -> None:
+    found = answer("train-time --params 70e9 --tokens 15e12 --gpus 8")
+    assert found["warnings"] == [
+        "does not fit: 16 B × 70B = 1.12 TB of training state needs at least 14 of these GPUs"
+    ]
+
+
+def test_max_model_says_what_bound_it_is() -> None:
+    assert answer("max-model --gpus 8")["notes"] == [
+        "the pooled bound: all state sharded over all GPUs, no activations, nothing else",
+        "one GPU alone, unsharded, holds 5B; all 8 pool 640 GB (596 GiB)",
+        "by the driver's own 85.52 GB (79.65 GiB) a GPU: 42.76B",
+        "mixed precision keeps 16 bytes too (2+2+4+4+4): it saves activations and time",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rate", "verdict"),
+    [("500e12", "good"), ("400e12", "usual"), ("200e12", "low"), ("40e12", "poor")],
+)
+def test_mfu_gives_a_verdict_in_words(rate: str, verdict: str) -> None:
+    assert answer(f"mfu --achieved {rate}")["notes"][0].startswith(verdict)

@@ -162,7 +162,7 @@ def _positional(digits: str, exponent: int) -> str:
 
 
 def engineering(value: float, digits: int | None = None) -> str:
-    """A number for a formula: `1024`, `70e9`, `989.4e12`, `0.5`; exact unless digits are given."""
+    """A number for a formula: `1024`, `70e9`, `6.3e24`; exact unless digits are given."""
     if digits is not None:
         value = float(f"{value:.{digits}g}")
     if not value:
@@ -172,5 +172,5 @@ def engineering(value: float, digits: int | None = None) -> str:
     magnitude = len(kept) + exponent - 1
     if -4 <= magnitude < 6:
         return sign + _positional(kept, exponent)
-    thousands = magnitude // 3 * 3
-    return f"{sign}{_positional(kept, exponent - thousands)}e{thousands}"
+    power = magnitude // 3 * 3 if magnitude < 21 else magnitude  # 7.2e23, not 720e21
+    return f"{sign}{_positional(kept, exponent - power)}e{power}"

@@ -51,6 +51,8 @@ def test_days_that_are_hard_to_picture_come_with_years() -> None:
     ("value", "text"),
     [
         (6.3e24, "6.3e24"),
+        (7.2e23, "7.2e23"),
+        (8.64e19, "86.4e18"),
         (70e9, "70e9"),
         (1024, "1024"),
         (989.4e12, "989.4e12"),

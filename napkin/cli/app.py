@@ -39,7 +39,7 @@ class Group(TyperGroup):
         try:
             return super().invoke(ctx)
         except NapkinError as error:
-            typer.echo(f"Error: {error}", err=True)
+            print(f"Error: {error}", file=sys.stderr)
             raise typer.Exit(error.exit_code) from None
 
     def main(
@@ -60,7 +60,7 @@ class Group(TyperGroup):
         except Exception as error:
             if not hasattr(error, "show"):  # Typer's usage errors know how to print themselves
                 raise
-            error.show()
+            error.show(file=sys.stderr)
             sys.exit(getattr(error, "exit_code", 2))
         sys.exit(code if isinstance(code, int) else 0)
 
@@ -89,7 +89,7 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        typer.echo(f"napkin {napkin.__version__}")
+        print(f"napkin {napkin.__version__}")
         raise typer.Exit
 
 
@@ -102,7 +102,7 @@ def napkin_(
 ) -> None:
     """What training an LLM costs, with the working shown."""
     if ctx.invoked_subcommand is None:
-        typer.echo(screen(napkin.__version__))
+        print(screen(napkin.__version__))
 
 
 def main() -> None:

@@ -1,0 +1,189 @@
+"""Streams, colours, widths and exit codes, in processes of their own."""
+
+import csv
+import io
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from napkin import __version__
+from tests.running import ROOT, napkin, process
+
+QUESTION = "train-time --params 70e9 --tokens 15e12 --gpus 1024"
+SPARSE = f"{QUESTION} --sparse"
+ESCAPE = b"\x1b"
+
+
+def terminal(command: str, columns: int, **env: str) -> str:
+    """What the command writes to a terminal of that width."""
+    parent, child = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "napkin", *command.split()],
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": str(columns), "TERM": "xterm-256color", **env},
+        stdout=child,
+        stderr=child,
+        stdin=subprocess.DEVNULL,
+    )
+    os.close(child)
+    written = b""
+    while select.select([parent], [], [], 60)[0]:
+        try:
+            chunk = os.read(parent, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not chunk:
+            break
+        written += chunk
+    process.wait()
+    os.close(parent)
+    return written.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        QUESTION,
+        "max-model --gpus 8",
+        "mfu --params 6.738e9 --tokens-per-second 9600 --gpus 1",
+        "bench --dtype bf16 --size 256 --seconds 0.1",
+    ],
+)
+def test_the_default_screens_fit_80_by_24(command: str) -> None:
+    lines = terminal(command, 80, NO_COLOR="1").splitlines()
+    assert len(lines) < 24  # one is the prompt's
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
+def test_nothing_is_cut_at_any_width(columns: int) -> None:
+    screen = terminal(QUESTION, columns, NO_COLOR="1")
+    assert max(map(len, screen.splitlines())) <= columns
+    assert "…" not in screen
+    whole = ("6.3e24 FLOP", "h100-sxm.yaml:16", "989.4 TFLOP/s/GPU", "143.9 days")
+    assert all(part in screen for part in whole if columns >= 60)
+
+
+def test_a_terminal_gets_colour_unless_no_color_says_not() -> None:
+    assert "\x1b[" in terminal(QUESTION, 80)
+    for command in (QUESTION, "--help", "train-time --help", "hardware", "train-time --x"):
+        assert "\x1b" not in terminal(command, 80, NO_COLOR="1")
+        assert "\x1b" not in terminal(command, 80, NO_COLOR="1", FORCE_COLOR="1")
+
+
+def test_cl_01_a_pipe_gets_whole_lines_and_no_colour() -> None:
+    for columns in ("40", "80"):
+        out = process("hardware h100-sxm a100 rtx-4090", env={"COLUMNS": columns}).stdout
+        assert ESCAPE not in out
+        assert "…".encode() not in out
+        row = next(line for line in out.decode().splitlines() if line.startswith("device names"))
+        for name in ("NVIDIA H100 80GB HBM3", "NVIDIA A100-SXM4-80GB", "NVIDIA GeForce RTX 4090"):
+            assert name in row
+
+
+def test_force_color_colours_a_pipe_and_cuts_nothing() -> None:
+    plain = process(SPARSE).stdout.decode()
+    coloured = process(SPARSE, env={"FORCE_COLOR": "1", "COLUMNS": "40"}).stdout
+    assert ESCAPE in coloured
+    bare = subprocess.run(["sed", r"s/\x1b\[[0-9;]*m//g"], input=coloured, capture_output=True)
+    assert [line.rstrip() for line in bare.stdout.decode().splitlines()] == plain.splitlines()
+    assert ESCAPE not in process(SPARSE, env={"FORCE_COLOR": "1", "NO_COLOR": "1"}).stdout
+
+
+@pytest.mark.parametrize("format", ["json", "csv"])
+def test_documents_hold_no_escape_codes_even_when_colour_is_forced(format: str) -> None:
+    ran = process(f"{SPARSE} --format {format}", env={"FORCE_COLOR": "1"})
+    assert ESCAPE not in ran.stdout
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *("", "--help", "mfu --help", QUESTION, f"{QUESTION} --format json"),
+        *("max-model --gpus 8 --format markdown", "hardware h100-sxm", "hardware --format csv"),
+        "bench --size 64 --seconds 0.01",
+    ],
+)
+def test_cl_02_any_terminal_gets_readable_text(arguments: str, encoding: str) -> None:
+    ran = process(arguments, env={"PYTHONIOENCODING": encoding})
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    text = ran.stdout.decode(encoding)
+    assert "\\u" not in text
+    assert text.count("?") == process(arguments).stdout.count(b"?")  # none for want of a letter
+
+
+def test_cl_02_an_error_is_readable_in_ascii() -> None:
+    ran = process(["hardware", "h100×"], env={"PYTHONIOENCODING": "ascii"})
+    assert (ran.returncode, ran.stdout) == (2, b"")
+    assert ran.stderr.startswith(b"Error: no hardware is called 'h100x'")
+
+
+def test_cl_03_stdout_is_one_json_document() -> None:
+    ran = process("mfu --params 46.7e9 --tokens-per-second 5000 --gpus 1 --format json")
+    document = json.loads(ran.stdout, parse_constant=pytest.fail)
+    assert (document["napkin"], document["schema"], document["question"]) == (__version__, 1, "mfu")
+    assert document["answers"][0]["warnings"] != []
+    assert ran.stderr == b""
+    failed = process("train-time --params x --format json")
+    assert (failed.returncode, failed.stdout) == (2, b"")
+
+
+def test_csv_is_a_header_and_a_row_per_answer_with_warnings_apart() -> None:
+    ran = process(f"{SPARSE} --format csv")
+    rows = list(csv.DictReader(io.StringIO(ran.stdout.decode())))
+    assert [(row["days"][:5], row["sparse"], row["cost"]) for row in rows] == [
+        ("71.96", "true", "")
+    ]
+    assert ran.stderr.startswith(b"warning: dense training cannot reach the 2:4 sparse figure")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGPIPE")
+def test_head_ends_it_quietly() -> None:
+    command = f"{sys.executable} -m napkin hardware h100-sxm | head -n 1; exit ${{PIPESTATUS[0]}}"
+    ran = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True)
+    assert ran.stderr == b""
+    assert ran.returncode in (0, 141)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_ctrl_c_exits_130_without_a_traceback() -> None:
+    bench = subprocess.Popen(
+        [sys.executable, "-m", "napkin", "bench", "--size", "256", "--seconds", "60"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    maps = Path(f"/proc/{bench.pid}/maps")
+    while "libtorch" not in maps.read_text() and bench.poll() is None:
+        time.sleep(0.1)
+    time.sleep(3)
+    bench.send_signal(signal.SIGINT)
+    out, err = bench.communicate()
+    assert (bench.returncode, out) == (130, b"")
+    assert b"Traceback" not in err
+
+
+def test_the_environment_sets_hardware_and_peak() -> None:
+    ran = process(QUESTION, env={"NAPKIN_HARDWARE": "a100", "NAPKIN_PEAK": "200 TFLOP/s"})
+    assert "A100 SXM 80GB" in ran.stdout.decode()
+    assert "bf16 at 200 TFLOP/s/GPU" in ran.stdout.decode()
+
+
+def test_napkin_alone_shows_the_questions_and_exits_0() -> None:
+    ran = napkin([])
+    assert ran.code == 0
+    assert ran.out.splitlines()[2:10:3] == [
+        "How long does a training run take, and what does it cost?",
+        "How large a model fits into this many GPUs?",
+        "What does my GPU really do?",
+    ]
+    assert napkin("--version").out == f"napkin {__version__}\n"

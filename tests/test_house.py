@@ -1,0 +1,154 @@
+"""The rules of the house: floors, and what may be imported where."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "napkin"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+LONGEST = 300
+
+# Arrows run down: a module imports from its own floor's folder or from floors below.
+FLOORS = {
+    "errors": 1,
+    "units": 1,
+    "quantity": 2,
+    "parsing": 2,
+    "specs": 3,
+    "accounting": 4,
+    "bench": 4,
+    "questions": 5,
+    "render": 6,
+    "cli": 7,
+    "api": 7,
+    "__main__": 8,
+    "__init__": 0,  # the version, and names that are loaded when asked for
+}
+EACH = pytest.mark.parametrize("path", MODULES, ids=[str(p.relative_to(ROOT)) for p in MODULES])
+
+
+def room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Every module that is imported anywhere in the file, by its full name."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports name the whole path"
+            assert node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def rooms_used(path: Path) -> set[str]:
+    names = [name.split(".") for name in imports(path)]
+    used = {name[1] if len(name) > 1 else "__init__" for name in names if name[0] == "napkin"}
+    return {name if name in FLOORS else "__init__" for name in used} - {room(path)}
+
+
+@EACH
+def test_arrows_run_down(path: Path) -> None:
+    above = {used for used in rooms_used(path) if FLOORS[used] >= FLOORS[room(path)]}
+    assert above == set()
+
+
+@EACH
+def test_a_module_is_no_longer_than_its_subject(path: Path) -> None:
+    assert len(path.read_text("utf-8").splitlines()) <= LONGEST
+
+
+@EACH
+def test_a_module_says_what_it_is(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text("utf-8")))
+
+
+@EACH
+def test_torch_is_imported_by_bench_alone_and_rich_by_render_alone(path: Path) -> None:
+    libraries = {name.split(".")[0] for name in imports(path)}
+    assert "numpy" not in libraries
+    assert "torch" not in libraries or room(path) == "bench"
+    assert "rich" not in libraries or room(path) == "render"
+    assert "typer" not in libraries or room(path) == "cli"
+    assert "yaml" not in libraries or room(path) == "specs"
+
+
+@EACH
+def test_the_command_line_neither_parses_nor_computes(path: Path) -> None:
+    if room(path) == "cli":
+        assert rooms_used(path).isdisjoint({"parsing", "accounting", "quantity", "units", "bench"})
+
+
+@EACH
+def test_a_formula_knows_quantities_only(path: Path) -> None:
+    if room(path) == "accounting":
+        assert rooms_used(path) <= {"quantity"}
+        names = {n.id for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Name)}
+        assert names.isdisjoint({"print", "open"})
+
+
+def loaded_after(code: str) -> set[str]:
+    """The top-level modules that a fresh interpreter holds after the code."""
+    ran = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    return {name.split(".")[0] for name in ran.stdout.decode().splitlines()[-1].split()}
+
+
+HEAVY = {"torch", "numpy", "pydantic", "rich", "yaml", "typer"}
+
+
+def test_importing_napkin_loads_no_library() -> None:
+    assert loaded_after("import napkin") & HEAVY == set()
+
+
+def test_peak_loads_yaml_and_nothing_else() -> None:
+    assert loaded_after("import napkin; napkin.peak('h100', 'bf16')") & HEAVY == {"yaml"}
+
+
+def test_questions_from_python_load_no_screen() -> None:
+    code = "import napkin; napkin.train_time(params='7B', tokens='1T', gpus=8).to_json()"
+    assert loaded_after(code) & HEAVY == {"yaml"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "heavy"),
+    [
+        ("train-time --params 7B --tokens 1T --gpus 8 --format json", {"typer", "yaml"}),
+        ("train-time --params 7B --tokens 1T --gpus 8 --format csv", {"typer", "yaml"}),
+        ("mfu --achieved 400TFLOP/s", {"typer", "yaml", "rich"}),
+        ("max-model --gpus 8", {"typer", "yaml", "rich"}),
+        ("hardware", {"typer", "yaml", "rich"}),
+        ("--help", {"typer", "rich"}),
+        ("bench --help", {"typer", "rich"}),
+        ("train-time --parms 7B", {"typer"}),
+        ("", {"typer"}),
+    ],
+)
+def test_a_command_loads_no_more_than_it_needs(arguments: str, heavy: set[str]) -> None:
+    code = (
+        f"import sys; sys.argv = ['napkin', *{arguments.split()!r}]\n"
+        "from napkin.cli import main\n"
+        "try: main()\nexcept SystemExit: pass"
+    )
+    assert loaded_after(code) & HEAVY == heavy
+
+
+def test_completion_loads_neither_yaml_nor_rich() -> None:
+    code = (
+        "import os, sys; sys.argv = ['napkin']\n"
+        "os.environ.update(_NAPKIN_COMPLETE='complete_bash', COMP_CWORD='3',\n"
+        "                  COMP_WORDS='napkin train-time --hardware h')\n"
+        "from napkin.cli import main\n"
+        "try: main()\nexcept SystemExit: pass"
+    )
+    assert loaded_after(code) & HEAVY == {"typer"}

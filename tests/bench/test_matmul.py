@@ -1,0 +1,108 @@
+"""The measurement itself, for real, on the CPU."""
+
+import statistics
+
+import pytest
+import torch
+from torch.utils.benchmark import Timer
+
+from napkin.bench import device as devices
+from napkin.bench import matmul
+from napkin.errors import DeviceError, NapkinError
+
+CPU = devices.Device("cpu", "this CPU")
+
+
+@pytest.fixture
+def _one_thread() -> object:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.usefixtures("_one_thread")
+def test_the_figure_agrees_with_torch_s_own_timer_in_the_same_run() -> None:
+    # One thread, short calls, arms in turn and medians hold on a loaded machine.
+    size = 256
+    a, b = torch.randn(size, size), torch.randn(size, size)
+    out = torch.empty(size, size)
+    timer = Timer("torch.mm(a, b, out=out)", globals={"torch": torch, "a": a, "b": b, "out": out})
+    ratios = []
+    for _ in range(4):
+        ours = matmul.measure(CPU, "fp32", size, 0.05).rates.time
+        theirs = statistics.median(timer.timeit(1).times[0] for _ in range(200))
+        ratios.append(ours / theirs)
+    assert 0.75 < statistics.median(ratios) < 1.33
+
+
+@pytest.mark.usefixtures("_one_thread")
+def test_eight_times_the_work_takes_more_than_twice_the_time() -> None:
+    small, large = (matmul.measure(CPU, "fp32", size, 0.05).rates.time for size in (128, 256))
+    assert large > 2 * small
+
+
+@pytest.mark.parametrize(
+    ("dtype", "least", "most"),
+    [("fp64", 0, 1e-14), ("fp32", 1e-8, 1e-5), ("bf16", 1e-4, 1e-2), ("fp16", 1e-5, 1e-2)],
+)
+def test_the_error_is_that_of_the_precision(dtype: str, least: float, most: float) -> None:
+    found = matmul.measure(CPU, dtype, 96, 0.01)
+    assert least <= found.error <= most
+    assert found.rates.samples >= matmul.LEAST_CALLS
+
+
+def product(wrong: str) -> float:
+    """The error that the check finds in a product that is wrong in one way."""
+    size = 128
+    a, b = torch.randn(size, size), torch.randn(size, size)
+    out = torch.empty(size, size)
+
+    def call(number: int) -> None:
+        if wrong == "half of k":
+            torch.mm(a[:, : size // 2], b[: size // 2], out=out)
+        elif wrong == "zeros":
+            out.zero_()
+        elif wrong == "tf32":
+            torch.mm(
+                *((x.view(torch.int32) & ~0x1FFF).view(torch.float32) for x in (a, b)), out=out
+            )
+        elif wrong == "one element unwritten":
+            out.copy_(a @ b)
+            out[0, 0] = float("nan")
+        elif wrong == "nothing":
+            torch.mm(a, b, out=out)
+
+    return matmul._error(call, 0, [(a, b)], out)
+
+
+def test_a_wrong_product_is_caught() -> None:
+    assert product("half of k") == pytest.approx(0.71, abs=0.05)
+    assert product("zeros") == 1
+    assert product("nothing") < matmul.ERROR_LIMIT["fp32"]
+    assert product("tf32") > matmul.ERROR_LIMIT["fp32"]
+    for wrong in ("one element unwritten", "nothing is written"):
+        assert not product(wrong) <= matmul.ERROR_LIMIT["fp32"]
+
+
+def test_no_figure_comes_from_a_wrong_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(matmul.ERROR_LIMIT, "fp32", 1e-12)  # what fp32 cannot reach
+    with pytest.raises(DeviceError, match=r"the fp32 product is wrong by .*; no figure is given"):
+        matmul.measure(CPU, "fp32", 64, 0.01)
+
+
+def test_be_02_a_size_that_does_not_fit_says_what_it_needs() -> None:
+    assert (
+        matmul.bytes_needed(131072, "bf16") == 3 * 131072**2 * 2 == pytest.approx(103.1e9, rel=1e-3)
+    )
+    assert matmul.bytes_needed(8192, "bf16") == 5 * 8192**2 * 2
+    with pytest.raises(
+        NapkinError, match=r"--size: 131072 in bf16 needs 103\.1 GB, .* try --size 65536"
+    ):
+        matmul.measure(CPU, "bf16", 131072, 0.01)
+
+
+def test_precision_settings_come_back() -> None:
+    before = torch.backends.cuda.matmul.fp32_precision
+    matmul.measure(CPU, "fp32", 64, 0.01)
+    assert torch.backends.cuda.matmul.fp32_precision == before

@@ -1,0 +1,121 @@
+"""One answer, each renderer's whole text."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from napkin.quantity import coefficient, define, given
+from napkin.questions.answer import Answer, Report, Words
+from napkin.render import csv, json, markdown, svg, table
+from tests.running import napkin
+
+
+def report() -> Report:
+    """A small answer with one of everything."""
+    N = given("N", "parameters", 70_000_000_000, "param", "--params")
+    m = given("M₁", "memory [of] one GPU", 80_000_000_000, "B", "card.yaml:4")
+    s = coefficient(16, "B/param", "16 = 4 + 4 + 8")
+    need = define("n", "GPUs | needed", s * N / m, "1")
+    answer = Answer(
+        "example",
+        {"params": 70_000_000_000, "sparse": False},
+        {"gpus": need.value, "peak": {"bf16": {"dense": 1e14}}, "names": ["a", "b"], "none": None},
+        lambda: Words("14 GPUs", "if all [is] sharded (assumed)", ["a *note*"], ["a warning"]),
+        (need,),
+    )
+    return Report("example", [answer])
+
+
+def written(module: object) -> str:
+    out = io.StringIO()
+    module.write(report(), out)  # type: ignore[attr-defined]
+    return out.getvalue()
+
+
+def test_the_table_shows_the_working_under_the_headline() -> None:
+    assert written(table) == (
+        "14 GPUs  if all [is] sharded (assumed)\n"
+        "\n"
+        "                           working            value\n"
+        "───────────────────────────────────────────────────\n"
+        "M₁   memory [of] one GPU   card.yaml:4        80 GB\n"
+        "n    GPUs | needed         16 × N / M₁           14\n"
+        "       16 = 4 + 4 + 8      16 × 70e9 / 80e9\n"
+        "\n"
+        "a *note*\n"
+        "warning: a warning\n"
+    )
+
+
+def test_json_is_the_contract_s_document() -> None:
+    assert '"question": "example"' in written(json)
+    assert written(json).endswith("}\n")
+
+
+def test_csv_flattens_with_dots() -> None:
+    assert written(csv) == (
+        "params,sparse,gpus,peak.bf16.dense,names,none\n"
+        '70000000000,false,14.0,100000000000000.0,"[""a"", ""b""]",\n'
+    )
+
+
+def test_markdown_escapes_what_it_would_read_as_markup() -> None:
+    assert written(markdown) == (
+        "**14 GPUs** if all \\[is\\] sharded (assumed)\n"
+        "\n"
+        "|  |  | formula | numbers | value | source |\n"
+        "| --- | --- | --- | --- | --- | --- |\n"
+        "| `N` | parameters |  |  | 70B parameters | --params |\n"
+        "| `M₁` | memory \\[of\\] one GPU |  |  | 80 GB | card.yaml:4 |\n"
+        "| `n` | GPUs \\| needed | 16 × N / M₁ | 16 × 70e9 / 80e9 | 14 |  |\n"
+        "\n"
+        "- a \\*note\\*\n"
+        "- **Warning:** a warning\n"
+    )
+
+
+def test_svg_is_the_same_each_time_and_fetches_nothing() -> None:
+    picture = written(svg)
+    assert picture == written(svg)
+    assert picture.startswith("<svg")
+    assert "@font-face" not in picture
+    assert "url(http" not in picture
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start"),
+    [
+        (".txt", "40B parameters"),
+        (".json", "{"),
+        (".md", "**40B parameters**"),
+        (".csv", "gpus,hardware,memory"),
+        (".svg", "<svg"),
+    ],
+)
+def test_the_suffix_of_the_output_chooses_the_format(
+    suffix: str, start: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"answer{suffix}"
+    path.write_text("what was there before, and longer than nothing" * 100)
+    ran = napkin(f"max-model --gpus 8 --output {path}")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    assert path.read_text("utf-8").startswith(start)
+    assert "before" not in path.read_text("utf-8")
+
+
+def test_the_format_asked_for_wins_over_the_suffix(tmp_path: Path) -> None:
+    path = tmp_path / "answer.txt"
+    assert napkin(f"max-model --gpus 8 --format json -o {path}").code == 0
+    assert path.read_text("utf-8").startswith("{")
+
+
+def test_hardware_is_a_list_one_in_full_or_several_side_by_side() -> None:
+    listed = napkin("hardware").out
+    assert "h100-sxm              989.4      1978.9    80 GB    3.35 TB/s   700 W\n" in listed
+    one = napkin("hardware h100-sxm").out
+    assert "bf16                                 989.4       1978.9   h100-sxm.yaml:16\n" in one
+    assert "sources of peak\n  https://glennklockwood.com/garden/processors/h100" in one
+    several = napkin("hardware h100-sxm h100-pcie").out
+    assert several.splitlines()[0].split() == ["h100-sxm", "h100-pcie"]
+    assert "| name |" in napkin("hardware --format markdown").out

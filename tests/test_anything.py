@@ -1,0 +1,189 @@
+"""Random arguments and random files: one line and exit 2 at worst, never a traceback."""
+
+import json
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from napkin.cli import app
+from napkin.specs.folders import shipped_folder
+from tests.running import Ran, napkin
+
+GROUP: Any = typer.main.get_command(app)
+ASKED = ("train-time", "max-model", "mfu", "hardware")
+
+NUMBERS = st.sampled_from(
+    [
+        *("70e9", "70B", "15T", "8", "1024", "1e3", "50%", "0.5", "80GB", "80GiB", "2s", "30d"),
+        *("$2.50", "400TFLOP/s", "989.4 TFLOP/s", "1e30", "1e-30", "9" * 30, "0", "-1", "nan"),
+        *(
+            "inf",
+            "1e400",
+            "1,024",
+            "",
+            " ",
+            "-",
+            "--",
+            "=",
+            "%",
+            "[red]",
+            "…",
+            "\x00",
+            "\udcff",
+            "🦙",
+        ),
+    ]
+)
+WORDS = st.sampled_from(
+    [
+        *("h100-sxm", "a100", "NVIDIA H100", "l40s", "rtx-4090", "bf16", "fp8", "fp32", "mixed"),
+        *("adamw", "adam8bit", "sgd", "json", "csv", "markdown", "svg", "table", "full", "none"),
+        *("promised", "measured", "none.yaml", "/", ".", "~", "a/b"),
+    ]
+)
+VALUES = NUMBERS | WORDS | st.text(max_size=20)
+
+
+def options_of(command: str) -> list[str]:
+    # --output writes files: tests of its own look at it.
+    parameters = GROUP.get_command(None, command).params
+    return [p.opts[0] for p in parameters if p.name != "output" and p.opts[0].startswith("-")]
+
+
+OPTIONS = {command: options_of(command) for command in ASKED}
+FLAGS = {"--sparse", "--frozen-base"}
+
+
+@st.composite
+def command_lines(draw: st.DrawFn) -> list[str]:
+    command = draw(st.sampled_from(ASKED))
+    # Often what the question cannot do without, so that the rest is reached too.
+    usual = {
+        "train-time": ["--params", "70e9", "--tokens", "15e12", "--gpus", "1024"],
+        "max-model": ["--gpus", "8"],
+        "mfu": ["--params", "7e9", "--tokens-per-second", "9600", "--gpus", "1"],
+        "hardware": ["h100-sxm"],
+    }[command]
+    line = [command, *(usual if draw(st.booleans()) else [])]
+    for option in draw(st.lists(st.sampled_from(OPTIONS[command]), max_size=5)):
+        line += [option] if option in FLAGS else [option, draw(VALUES)]
+    return line + draw(st.lists(VALUES, max_size=1))
+
+
+def check(ran: Ran, line: list[str]) -> None:
+    assert ran.code in (0, 2), ran
+    if ran.code == 2:
+        assert ran.out == ""
+        error = ran.err.splitlines()[-1]
+        assert error.startswith("Error: ")
+        # Typer's own usage errors keep their hint above.
+        assert len(ran.err.splitlines()) == 1 or ran.err.startswith("Usage: ")
+    elif "--format" in line and line[len(line) - line[::-1].index("--format")] == "json":
+        json.loads(ran.out, parse_constant=pytest.fail)
+
+
+@settings(max_examples=400, deadline=None)
+@given(command_lines())
+def test_any_arguments_are_answered_or_refused_in_one_line(line: list[str]) -> None:
+    check(napkin(line), line)
+
+
+SHIPPED = [path.read_text("utf-8") for path in sorted(shipped_folder().glob("*.yaml"))]
+SCALARS = st.sampled_from(
+    [
+        "",
+        "yes",
+        "no",
+        "null",
+        "~",
+        "4090",
+        "1e14",
+        "312e12",
+        "[]",
+        "{}",
+        "[1, 2]",
+        "&a x",
+        "*a",
+        ".nan",
+    ]
+)
+
+
+@st.composite
+def nearly_hardware(draw: st.DrawFn) -> str:
+    """A shipped file with a few lines changed, doubled, cut or moved."""
+    lines = draw(st.sampled_from(SHIPPED)).splitlines()
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(lines) - 1))
+        key = lines[at].partition(":")[0]
+        change = draw(st.sampled_from(["value", "double", "drop", "indent", "text"]))
+        if change == "value":
+            lines[at] = f"{key}: {draw(SCALARS | st.text(max_size=12))}"
+        elif change == "double":
+            lines.insert(at, lines[at])
+        elif change == "drop" and len(lines) > 1:
+            del lines[at]
+        elif change == "indent":
+            lines[at] = "  " + lines[at]
+        else:
+            lines[at] = draw(st.text(max_size=20))
+    return "\n".join(lines)
+
+
+FILES = nearly_hardware().map(lambda text: text.encode("utf-8", "surrogatepass"))
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(FILES | st.binary(max_size=300))
+def test_any_file_is_read_or_refused_in_one_line(content: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "card.yaml"
+        path.write_bytes(content)
+        for line in (
+            ["hardware", str(path)],
+            ["hardware", str(path), "h100-sxm", "--format", "json"],
+            ["train-time", "--params", "7B", "--tokens", "1T", "--gpus", "8", "-H", str(path)],
+            ["max-model", "--gpus", "8", "--hardware", str(path), "--format", "json"],
+        ):
+            check(napkin(line), line)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["--dtype", "--device", "--size", "--seconds"]), VALUES),
+        max_size=2,
+    )
+)
+def test_bench_too_answers_or_refuses(options: list[tuple[str, str]]) -> None:
+    last = dict(options)
+    last.setdefault("--device", "cpu")
+    if last.get("--size", "") not in ("", "nan", "0", "-1", "1e400"):
+        last["--size"] = "64"
+    if last.get("--seconds", "") not in ("nan", "0", "-1", "1e400", ""):
+        last["--seconds"] = "0.01"
+    last.setdefault("--size", "32")
+    last.setdefault("--seconds", "0.01")
+    line = ["bench", *(part for option in last.items() for part in option)]
+    ran = napkin(line)
+    if ran.code != 1:  # a device that is not there
+        check(ran, line)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(1e3, 1e15), st.floats(1e3, 1e18), st.integers(1, 10**6), st.floats(0.001, 1))
+def test_more_gpus_or_a_higher_mfu_never_take_longer(
+    params: float, tokens: float, gpus: int, mfu: float
+) -> None:
+    from napkin import train_time
+
+    one = train_time(params=params, tokens=tokens, gpus=gpus, mfu=mfu).result
+    two = train_time(params=params, tokens=tokens, gpus=2 * gpus, mfu=mfu).result
+    assert math.isclose(one["days"], 2 * two["days"], rel_tol=1e-9)
+    assert math.isclose(one["flops"], 6 * params * tokens, rel_tol=1e-9)

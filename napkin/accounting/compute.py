@@ -22,6 +22,11 @@ def training_compute(N: Quantity, D: Quantity) -> Quantity:
     return define("C", "training compute", TRAINING * N * D, "FLOP")
 
 
+def tokens_of_epochs(D1: Quantity, e: Quantity) -> Quantity:
+    """D in token: e passes over D₁ tokens."""
+    return define("D", "training tokens", D1 * e, "token")
+
+
 def sustained_throughput(n: Quantity, P: Quantity, MFU: Quantity) -> Quantity:
     """R in FLOP/s over all GPUs."""
     return define("R", "sustained throughput", n * P * MFU, "FLOP/s")

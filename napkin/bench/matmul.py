@@ -50,8 +50,13 @@ def supported(device: Device, dtype: str) -> None:
     has = [name for name in TORCH if device.is_gpu or name != "tf32"]
     if dtype not in has:
         raise NapkinError(f"--dtype: bench measures {' '.join(has)} here, not {dtype}")
-    if device.is_gpu and dtype == "bf16" and not torch.cuda.is_bf16_supported(False):
-        raise NapkinError(f"--dtype: {device.name} has no bf16 units; write fp16")
+    if device.is_gpu and dtype in ("bf16", "tf32") and not _since_ampere(device):
+        raise NapkinError(f"--dtype: {device.name} has no {dtype} units; write fp16")
+
+
+def _since_ampere(device: Device) -> bool:
+    # torch's own question answers yes for cards that emulate bf16.
+    return torch.version.hip is not None or torch.cuda.get_device_capability(device.torch)[0] >= 8
 
 
 def default_size(device: Device, dtype: str) -> int:
@@ -94,7 +99,7 @@ def measure(device: Device, dtype: str, size: int, seconds: float) -> Measuremen
         with _precision(dtype), torch.inference_mode():
             return _measured(device, dtype, size, seconds)
     except RuntimeError as error:
-        if isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error):
+        if isinstance(error, torch.cuda.OutOfMemoryError) or "can't allocate memory" in str(error):
             raise NapkinError(_too_large(dtype, size, None)) from None
         raise DeviceError(f"{device.name}: {str(error).splitlines()[0]}") from None
 

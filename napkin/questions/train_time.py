@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from napkin import parsing, units
 from napkin.accounting import compute, memory
-from napkin.quantity import Quantity, coefficient, define, given
+from napkin.quantity import Quantity, coefficient, given
 from napkin.questions import options
 from napkin.questions.answer import Answer, Words
 from napkin.questions.options import Text
@@ -29,6 +29,7 @@ class _Run:
     N: Quantity
     N_active: Quantity
     D: Quantity
+    epochs: Quantity | None
     n: Quantity
     MFU: Quantity
     promised: Promise
@@ -56,11 +57,13 @@ def train_time(
     """
     options.required("train-time", EXAMPLE, params=params, tokens=tokens, gpus=gpus)
     N, N_active = parameters(params, active_params)
+    D, e = _tokens(tokens, epochs)
     share = ASSUMED_MFU if mfu is None else mfu
     run = _Run(
         N=N,
         N_active=N_active,
-        D=_tokens(tokens, epochs),
+        D=D,
+        epochs=e,
         n=options.quantity("gpus", gpus, parsing.whole, "n", "GPUs", "GPU"),
         MFU=options.quantity("mfu", share, parsing.fraction, "MFU", "utilization", "%"),
         promised=promise(hardware, dtype, peak, sparse),
@@ -85,12 +88,14 @@ def parameters(params: Text | None, active_params: Text | None) -> tuple[Quantit
     return N, active
 
 
-def _tokens(tokens: Text | None, epochs: Text | None) -> Quantity:
+def _tokens(tokens: Text | None, epochs: Text | None) -> tuple[Quantity, Quantity | None]:
+    """D, the tokens trained on, and how many times each was seen."""
     if epochs is None:
-        return options.quantity("tokens", tokens, parsing.count, "D", "training tokens", "token")
+        label = "training tokens"
+        return options.quantity("tokens", tokens, parsing.count, "D", label, "token"), None
     D1 = options.quantity("tokens", tokens, parsing.count, "D₁", "tokens of one epoch", "token")
     e = options.quantity("epochs", epochs, parsing.factor, "e", "epochs", "1")
-    return define("D", "training tokens", D1 * e, "token")
+    return compute.tokens_of_epochs(D1, e), e
 
 
 class _Figures(NamedTuple):
@@ -139,7 +144,8 @@ def _answer(run: _Run) -> Answer:
     inputs = {
         "params": run.N.value,
         "active_params": run.N_active.value,
-        "tokens": run.D.value,
+        "tokens": run.D.value if run.epochs is None else run.D.args[0].value,
+        "epochs": None if run.epochs is None else run.epochs.value,
         "gpus": run.n.value,
         **run.promised.inputs,
         "mfu": run.MFU.value,

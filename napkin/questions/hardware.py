@@ -7,7 +7,7 @@ from napkin import units
 from napkin.quantity import Quantity, given
 from napkin.questions.answer import Answer, Report, Table, Words
 from napkin.specs import accelerators
-from napkin.specs.accelerators import Accelerator, Figure, Peak
+from napkin.specs.accelerator import Accelerator, Figure, Peak
 
 LISTED = ("bf16", "fp8")
 
@@ -52,18 +52,14 @@ def _value(figure: Figure | None) -> float | None:
 
 
 def _words(device: Accelerator) -> Words:
-    about = [
-        device.about[key]
-        for key in ("architecture", "form_factor", "released")
-        if key in device.about
-    ]
     names = ", ".join((device.key, *device.aliases))
+    about = (names, device.architecture, device.form_factor, device.released)
     notes = [*device.notes]
-    if "accumulate" in device.about:
-        notes.append(f"accumulate: {device.about['accumulate']}")
+    if device.accumulate:
+        notes.append(f"accumulate: {device.accumulate}")
     if device.own:
         notes.append(f"your own file: {device.file}")
-    return Words(device.name, " · ".join([names, *about]), notes)
+    return Words(device.name, " · ".join(filter(None, about)), notes)
 
 
 def _quantities(device: Accelerator) -> tuple[Quantity, ...]:

@@ -9,7 +9,7 @@ from napkin.questions import options
 from napkin.questions.answer import Inputs
 from napkin.questions.options import Text
 from napkin.specs import accelerators, dtypes
-from napkin.specs.accelerators import Accelerator
+from napkin.specs.accelerator import Accelerator
 
 DEFAULT_HARDWARE = "h100-sxm"
 DEFAULT_DTYPE = "bf16"

@@ -11,7 +11,7 @@ from napkin.questions import options
 from napkin.questions.answer import Answer, Words
 from napkin.questions.options import Text
 from napkin.questions.promised import DEFAULT_DTYPE, DEFAULT_HARDWARE, PROMISED, Promise, promise
-from napkin.specs.accelerators import Figure
+from napkin.specs.accelerator import Figure
 
 EXAMPLE = "napkin train-time --params 70e9 --tokens 15e12 --gpus 1024"
 ASSUMED_MFU = "50%"

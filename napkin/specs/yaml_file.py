@@ -5,7 +5,7 @@ Values are taken as the user typed them, before YAML's own guesses: `312e12` is 
 refused; what is wrong says where it stands: `my.yaml:3: peak.bf16: ...`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,61 +21,81 @@ Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Section:
-    """A YAML mapping whose parts are asked for by key and kind; `check` refuses the rest."""
+    """A YAML mapping that is read key by key; what is wrong with it is collected, not raised.
 
-    def __init__(self, node: yaml.MappingNode, file: str, path: str = "") -> None:
+    `problems` is shared with the sections inside, so that one reading finds them all.
+    """
+
+    def __init__(
+        self,
+        node: yaml.MappingNode,
+        file: str,
+        path: str = "",
+        problems: "list[NapkinError] | None" = None,
+    ) -> None:
         self.file, self.path, self.node = file, path, node
+        self.problems: list[NapkinError] = [] if problems is None else problems
         self._nodes: dict[str, yaml.Node] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise self._error(key, "a key must be a word")
-            if key.value in self._nodes:
-                raise self._error(key, f"{quoted(key.value)} is given twice")
-            self._nodes[key.value] = value
+                self.problems.append(self._error(key, "a key must be a word"))
+            elif key.value in self._nodes:
+                self.problems.append(self._error(key, f"{quoted(key.value)} is given twice"))
+            else:
+                self._nodes[key.value] = value
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._nodes
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._nodes)
-
-    def only(self, known: tuple[str, ...], required: tuple[str, ...] = ()) -> None:
-        """Refuses keys that are not known and the lack of those that are required."""
-        for key, value in self._nodes.items():
-            if key not in known:
-                hint = suggestion(key, known) or f"; known are {', '.join(known)}"
-                raise self._error(value, f"unknown key {quoted(key)}{hint}")
+    def read(
+        self, readers: "Mapping[str, Reader]", required: tuple[str, ...] = ()
+    ) -> dict[str, Any]:
+        """What each key's reader makes of it; a key that cannot be read is left out."""
+        found = {}
+        for key, node in self._nodes.items():
+            try:
+                if key not in readers:
+                    hint = suggestion(key, readers) or f"; known are {', '.join(readers)}"
+                    raise self._error(node, f"unknown key {quoted(key)}{hint}")
+                found[key] = readers[key](self, key)
+            except NapkinError as error:
+                self.problems.append(error)
         missing = [key for key in required if key not in self._nodes]
         if missing:
-            raise self._error(self.node, f"missing {', '.join(missing)}")
+            self.problems.append(self._error(self.node, f"missing {', '.join(missing)}"))
+        return found
+
+    def __len__(self) -> int:
+        return len(self._nodes)
 
     def text(self, key: str) -> str:
         """The letters of a value."""
-        return self.value(key, lambda text: text)[0]
+        return self.value(key, str)[0]
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """The words of a list."""
+        return tuple(text for text, _ in self.values(key, str))
 
     def value(self, key: str, read: Callable[[str], T]) -> tuple[T, str]:
         """A single value as `read` takes it, and its `file:line`."""
         return self._scalar(self._nodes[key], key, read)
 
-    def list(self, key: str, read: Callable[[str], T]) -> "list[tuple[T, str]]":
+    def values(self, key: str, read: Callable[[str], T]) -> list[tuple[T, str]]:
         """A list's values, each with its `file:line`; one value alone is a list of one."""
         node = self._nodes[key]
         nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
         return [self._scalar(item, key, read) for item in nodes]
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        """A list of words, empty where the key is not there."""
-        return tuple(t for t, _ in self.list(key, str)) if key in self._nodes else ()
 
     def section(self, key: str) -> "Section":
         """A mapping inside this one."""
         node = self._nodes[key]
         if not isinstance(node, yaml.MappingNode):
             raise self._error(node, "is not a mapping of keys to values", key)
-        return Section(node, self.file, self._below(key))
+        return Section(node, self.file, self._below(key), self.problems)
 
     def is_section(self, key: str) -> bool:
         return isinstance(self._nodes[key], yaml.MappingNode)
+
+    def complain(self, problem: str, key: str) -> None:
+        """Adds a problem with the value of a key."""
+        self.problems.append(self._error(self._nodes[key], problem, key))
 
     def _scalar(self, node: yaml.Node, key: str, read: Callable[[str], T]) -> tuple[T, str]:
         if not isinstance(node, yaml.ScalarNode):
@@ -96,6 +116,9 @@ class Section:
     def _error(self, node: yaml.Node, problem: str, key: str = "") -> NapkinError:
         name = self._below(key) if key else self.path
         return NapkinError(f"{self._place(node)}: {f'{name}: ' if name else ''}{problem}")
+
+
+Reader = Callable[[Section, str], Any]
 
 
 def load(path: Path, shown: str | None = None) -> Section:

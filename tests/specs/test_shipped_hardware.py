@@ -5,7 +5,7 @@ import re
 import pytest
 
 from napkin.specs import accelerators
-from napkin.specs.accelerators import Accelerator
+from napkin.specs.accelerator import Accelerator
 from tests.running import data
 
 SHIPPED = {each.key: each for each in accelerators.everything()}

@@ -32,7 +32,7 @@ BAD = {
     GOOD.replace("312 TFLOP/s", "[1e14]"): "card.yaml:3: peak.bf16: is not a single value",
     GOOD.replace("312 TFLOP/s", "{sparse: 1e14}"): "card.yaml:3: peak.bf16: missing dense",
     GOOD.replace("312 TFLOP/s", "1e14\n  fp8: 2e14\n  fp8_e4m3: 2e14"): (
-        "card.yaml: peak.fp8_e4m3: fp8 is given under two names"
+        "card.yaml:5: peak.fp8_e4m3: fp8 is given under two names"
     ),
     GOOD.replace("80 GB", "80"): (
         "card.yaml:4: memory: '80' is not plausible for a device's memory (1 GB to 10 TB); "
@@ -49,7 +49,7 @@ BAD = {
         "card.yaml:2: peak: is not a mapping of keys to values"
     ),
     GOOD.replace("peak:\n  bf16: 312 TFLOP/s", "peak: {}"): (
-        "card.yaml: peak: is empty; write bf16: 312 TFLOP/s"
+        "card.yaml:2: peak: is empty; write bf16: 312 TFLOP/s"
     ),
 }
 

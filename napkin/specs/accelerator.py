@@ -1,0 +1,82 @@
+"""What is known of one accelerator, each figure with the file and line that says it."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from napkin.errors import NapkinError
+
+
+class Figure(NamedTuple):
+    """A value in base units and the `file:line` that says so."""
+
+    value: float
+    source: str
+
+
+class Peak(NamedTuple):
+    """One precision's FLOP/s (int8, int4: OP/s) per package; `dense` is the one to plan with."""
+
+    dense: Figure
+    sparse: Figure | None = None  # 2:4 structured sparsity
+    dense_fp16_accumulate: Figure | None = None  # GeForce: twice the fp32-accumulate rate
+    sparse_fp16_accumulate: Figure | None = None
+
+
+class Interconnect(NamedTuple):
+    """The link between packages, per package; `domain` is how many reach each other by it."""
+
+    name: str
+    bidirectional: Figure | None = None
+    unidirectional: Figure | None = None
+    domain: Figure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """What its file says of one package (a MI250X is one package of two devices)."""
+
+    key: str  # the file's name, which is what people type
+    file: str
+    own: bool  # a user's file, not one that napkin ships
+    name: str
+    peak: dict[str, Peak]
+    memory: Figure  # as printed, GB = 1e9
+    vendor: str = ""
+    architecture: str = ""
+    form_factor: str = ""
+    released: str = ""
+    aliases: tuple[str, ...] = ()
+    device_names: tuple[str, ...] = ()  # as the driver prints them
+    devices_per_package: int = 1
+    accumulate: str = ""  # what the matrix units of `peak` add up in
+    memory_visible: Figure | None = None  # as the driver reports it
+    memory_torch: tuple[Figure, ...] = ()  # the range of totals that torch was seen to report
+    memory_type: str = ""
+    memory_bandwidth: Figure | None = None
+    interconnect: Interconnect | None = None
+    tdp: Figure | None = None
+    sources: dict[str, tuple[str, ...]] = field(default_factory=dict)  # per block of the file
+    notes: tuple[str, ...] = ()
+
+    @property
+    def short_name(self) -> str:
+        """`H100 SXM` for NVIDIA H100 SXM."""
+        return self.name.removeprefix(f"{self.vendor} ").removeprefix("GeForce ")
+
+    def peak_of(self, dtype: str, sparse: bool = False) -> Figure:
+        """The promised FLOP/s. Raises NapkinError that names what the device has."""
+        if dtype not in self.peak:
+            raise NapkinError(f"{self.key} has no {dtype} figure; it has {' '.join(self.peak)}")
+        peak = self.peak[dtype]
+        if not sparse:
+            return peak.dense
+        if peak.sparse is None:
+            has = [name for name, p in self.peak.items() if p.sparse]
+            says = f"it has {' '.join(has)}" if has else "it has none at all"
+            raise NapkinError(f"{self.key} has no sparse {dtype} figure; {says}")
+        return peak.sparse
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Everything it answers to."""
+        return (self.key, *self.aliases, *self.device_names)

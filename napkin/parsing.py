@@ -49,8 +49,10 @@ TIME: Suffixes = {
     **{
         name + plural: (size, 0)
         for name, size in (
+            ("sec", 1),
             ("second", 1),
             ("minute", 60),
+            ("hr", 3600),
             ("hour", 3600),
             ("day", _DAY),
             ("week", 7 * _DAY),
@@ -94,7 +96,16 @@ def _amounts() -> Suffixes:
 
 
 def count(text: object, example: str = "70e9, 70B or 70_000_000_000") -> float:
-    """Parameters, tokens, sequences: `70e9`, `70B`, `1.5T`, `70_000_000_000`."""
+    """Parameters, tokens: `70e9`, `70B`, `1.5T`, `70_000_000_000`; 1 at least."""
+    value = _positive(text, _number(text, COUNT, example), example)
+    if value < 1:
+        raise NapkinError(f"{quoted(text)} is less than one; write {example}")
+    return value
+
+
+def per_second(text: object) -> float:
+    """A count that a second, a step or an hour may see a fraction of: `9600`, `0.5`, `6.4M`."""
+    example = "9600 or 1.2M"
     return _positive(text, _number(text, COUNT, example), example)
 
 
@@ -110,6 +121,13 @@ def whole(text: object, example: str = "8 or 1024") -> int:
 def factor(text: object) -> float:
     """How many times over: `2`, `39.72`."""
     return _positive(text, _number(text, FACTOR, "2 or 1.5"), "2 or 1.5")
+
+
+def bytes_per_param(text: object) -> float:
+    """A sum of training state: `16`, `18`, `16 B/param`; 0.1 to 1000."""
+    suffixes: Suffixes = {"": (1, 0), "b": (1, 0), "b/param": (1, 0)}
+    value = _number(text, suffixes, "16 or 18")
+    return _plausible(text, value, 0.1, 1000, "bytes a parameter (0.1 to 1000)", "")
 
 
 def memory(text: object) -> float:
@@ -143,9 +161,9 @@ def bandwidth(text: object) -> float:
 
 
 def power(text: object) -> float:
-    """Watts: `700 W`, `1.2 kW`."""
-    example = "'700 W'"
-    return _positive(text, _number(text, _with_prefixes("w"), example), example)
+    """Watts of one device: `700 W`, `1.2 kW`; 1 W to 100 kW."""
+    value = _number(text, _with_prefixes("w"), "'700 W'")
+    return _plausible(text, value, 1, 1e5, "a device's power (1 W to 100 kW)", " W")
 
 
 def fraction(text: object) -> float:
@@ -166,6 +184,12 @@ def duration(text: object) -> float:
     """Seconds, from a time with its unit: `30d`, `12h`, `0.03s`, `3mo` (of 30 days)."""
     example = "30d, 12h, 5min, 0.03s or 20ms"
     return _positive(text, _number(text, TIME, example), example)
+
+
+def seconds(text: object) -> float:
+    """A time that may leave its unit out where the option is called --seconds: `3`, `0.5s`."""
+    example = "3 or 0.5"
+    return _positive(text, _number(text, {"": (1, 0), **TIME}, example), example)
 
 
 def money(text: object) -> float:
@@ -265,6 +289,9 @@ def _at_most_all(text: object, value: float) -> float:
 def _plausible(text: object, value: float, low: float, high: float, what: str, usual: str) -> float:
     if low <= value <= high:
         return value
-    bare = str(text).strip().rstrip("Bb ")
-    meant = f"; did you mean {bare}{usual}?" if 1 <= value < 1e5 or "B" in str(text) else ""
+    # `80` and `80B` are what people type for 80 GB.
+    bare = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)( ?B)?", str(text).strip())
+    meant = (
+        f"; did you mean {bare[1]}{usual}?" if usual and bare and 1 <= float(bare[1]) < 1e5 else ""
+    )
     raise NapkinError(f"{quoted(text)} is not plausible for {what}{meant}")

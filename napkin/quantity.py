@@ -145,7 +145,9 @@ def in_numbers(q: Quantity, exact: bool = False) -> str:
     """
 
     def number(leaf: Quantity) -> str:
-        digits = 4 if (leaf.args or leaf.op == "observed") and not exact else None
+        computed = bool(leaf.args) or leaf.op == "observed"
+        whole = isinstance(leaf.value, int) and abs(leaf.value) < 10**6
+        digits = 4 if computed and not whole and not exact else None
         text = units.engineering(leaf.value, digits)
         return f"({text})" if leaf.value < 0 else text
 
@@ -176,6 +178,8 @@ def _expression(q: Quantity, leaf: Leaf) -> tuple[str, int]:
     left, right = q.args
     if q.op == "×" and _is_carrier(left):
         return _operand(right, leaf)
+    if q.op == "/" and _is_carrier(right):
+        return _operand(left, leaf)
     a, binds_a = _operand(left, leaf)
     b, binds_b = _operand(right, leaf)
     a = f"({a})" if binds_a < binds or (q.op == "^" and binds_a == binds) else a

@@ -64,12 +64,12 @@ def figures(value: float, digits: int = 4) -> str:
 
 
 def _prefixed(value: float, prefixes: tuple[str, ...]) -> tuple[str, str]:
-    rounded = float(f"{value:.4g}")  # first: 999.96e9 is 1T, not 1000B
     step = 0
-    while abs(rounded) >= 1000 and step < len(prefixes) - 1:
-        rounded /= 1000
+    # As it will be shown: 999.96e9 is 1T, not 1000B.
+    while abs(float(f"{value:.4g}")) >= 1000 and step < len(prefixes) - 1:
+        value /= 1000
         step += 1
-    return figures(rounded), prefixes[step]
+    return figures(value), prefixes[step]
 
 
 def _time(seconds: float) -> str:
@@ -95,6 +95,8 @@ _WORDS = {
     "GPU·hour": "GPU-hours",
     "token/s": "tokens/s",
     "token/s/GPU": "tokens/s/GPU",
+    "token/step": "tokens/step",
+    "seq/step": "sequences/step",
     "pfs-day": "petaflop/s-days",
 }
 
@@ -105,7 +107,7 @@ def humanize(value: float, unit: str) -> str:
     Four significant figures; SI prefixes for FLOP, B and W, K M B T for what is counted.
     """
     if unit == "%":
-        return f"{100 * value:.3g} %"
+        return f"{100 * value:,.0f} %" if value >= 10 else f"{100 * value:.3g} %"
     unit = canonical(unit)
     if unit == "1":
         return figures(value)

@@ -53,7 +53,7 @@ def ratio(case: str, floor: str, env: dict[str, str]) -> float:
 
 
 def sweep() -> float:
-    """Scenarios per second through the Python API."""
+    """Seconds for SCENARIOS through the Python API."""
     import napkin
 
     napkin.train_time(params="70B", tokens="15T", gpus=1024)

@@ -1,9 +1,11 @@
 """Real questions, each with its right answer from outside the project."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from napkin import peak
 from tests.running import answer, data, napkin
 
 CASES = data("cases.yaml")
@@ -16,36 +18,35 @@ def test_the_answer_is_the_right_one(case: dict[str, Any]) -> None:
         assert result[key] == (expected if expected is None else pytest.approx(expected, rel=5e-3))
 
 
-def test_pk_06_a_driver_s_name_finds_its_own_card() -> None:
-    peaks = {
-        "NVIDIA H100 80GB HBM3": 989.4e12,
-        "NVIDIA H100 PCIe": 756.5e12,
-        "NVIDIA H100 NVL": 835.5e12,
-        "NVIDIA H200": 989.4e12,
-        "NVIDIA A100-SXM4-40GB": 312e12,
-        "NVIDIA A100-SXM4-80GB": 312e12,
-        "NVIDIA A100 80GB PCIe": 312e12,
-        "NVIDIA L40S": 362.05e12,
-        "NVIDIA B200": 2250e12,
-        "NVIDIA GeForce RTX 4090": 165.2e12,
-    }
-    found = {name: answer(["hardware", name])["result"]["peak"]["bf16"]["dense"] for name in peaks}
-    assert found == peaks
+DEVICES = data("devices.yaml")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("NVIDIA A10", "NVIDIA A10G", "NVIDIA B300 SXM6 AC", "NVIDIA GB300", "NVIDIA GB200"),
-        *("Quadro RTX 6000", "NVIDIA RTX 6000 Ada Generation", "NVIDIA L40", "NVIDIA L4"),
-        *("NVIDIA GeForce RTX 4090 D", "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA GH200 480GB"),
-        *("NVIDIA H100 80GB HBM3 MIG 1g.10gb", "b300x-nonexistent", "4090", "H100 80GB HBM3"),
-    ],
-)
+@pytest.mark.parametrize("name", DEVICES["known"])
+def test_pk_06_a_driver_s_name_finds_its_own_card(name: str) -> None:
+    dtype, tflops = DEVICES["known"][name]
+    assert peak(name, dtype) == pytest.approx(tflops * 1e12, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", DEVICES["unknown"])
 def test_pk_06_no_name_finds_a_neighbour(name: str) -> None:
     ran = napkin(["mfu", "--achieved", "1e14", "--hardware", name])
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("Error: --hardware: ")
+
+
+def test_pk_03_a_card_of_one_s_own_gets_its_own_peak(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("name: mine\npeak: {bf16: 2250e12}\nmemory: 270 GB\n")
+    asked = f"mfu --params 4e9 --tokens-per-second 11483 --gpus 1 --hardware {tmp_path}/mine.yaml"
+    assert answer(asked)["result"]["mfu"] == pytest.approx(0.1225, rel=5e-3)
+
+
+def test_pk_05_a_peak_is_that_of_a_chip_whatever_its_cores(tmp_path: Path) -> None:
+    (tmp_path / "tpu-v3.yaml").write_text(
+        "name: TPU v3, per chip of two cores\npeak: {bf16: 123e12}\nmemory: 32 GB\n"
+    )
+    asked = f"mfu --params 1e9 --tokens-per-second 48987 --hardware {tmp_path}/tpu-v3.yaml"
+    assert answer(f"{asked} --gpus 4")["result"]["mfu"] == pytest.approx(0.597, rel=5e-3)
+    assert answer(f"{asked} --gpus 8")["result"]["mfu"] == pytest.approx(0.299, rel=5e-3)
 
 
 def test_pk_06_a_name_that_fits_several_is_refused_with_them() -> None:
@@ -105,7 +106,10 @@ def test_max_model_says_what_bound_it_is() -> None:
 
 @pytest.mark.parametrize(
     ("rate", "verdict"),
-    [("500e12", "good"), ("400e12", "usual"), ("200e12", "low"), ("40e12", "poor")],
+    [
+        *(("494.7e12", "good"), ("400e12", "fair"), ("200e12", "low")),
+        *(("49.47e12", "poor"), ("1e12", "poor")),  # the lecture's 0.5 and 0.05
+    ],
 )
 def test_mfu_gives_a_verdict_in_words(rate: str, verdict: str) -> None:
     assert answer(f"mfu --achieved {rate}")["notes"][0].startswith(verdict)

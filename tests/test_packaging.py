@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from napkin import __version__
+
 ROOT = Path(__file__).parents[1]
 QUESTION = ["train-time", "--params", "70e9", "--tokens", "15e12", "--gpus", "1024"]
 
@@ -57,7 +59,7 @@ def test_pa_01_the_installed_command_answers_from_another_folder(python: Path) -
     assert ran.stdout.startswith("143.9 days")
     script = python.with_name("napkin")
     version = subprocess.run([str(script), "--version"], capture_output=True, text=True)
-    assert version.stdout == "napkin 0.1.0\n"
+    assert version.stdout == f"napkin {__version__}\n"
 
 
 def test_the_calculators_need_no_torch_and_bench_says_how_to_install_it(python: Path) -> None:

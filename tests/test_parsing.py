@@ -70,12 +70,12 @@ def test_a_suffix_is_a_power_of_a_thousand(digits: int, suffix: str) -> None:
 def test_a_decimal_is_read_to_the_nearest_float(number: Decimal) -> None:
     text = str(number)
     if len(text) <= parsing.LONGEST:
-        assert float(parsing.count(text)) == float(text)
+        assert float(parsing.per_second(text)) == float(text)
 
 
 @given(st.floats(1e-20, 1e20))
 def test_text_and_number_are_read_alike(number: float) -> None:
-    assert float(parsing.count(repr(number))) == float(parsing.count(number)) == number
+    assert float(parsing.per_second(repr(number))) == float(parsing.per_second(number)) == number
 
 
 READERS = [getattr(parsing, reader) for reader in TABLE["good"]]

@@ -1,4 +1,4 @@
-"""Measures what a device does. With `checking`, the only place that imports torch."""
+"""Measures what a device does: the only place that imports torch."""
 
 import sys
 import warnings
@@ -18,6 +18,6 @@ def require_torch() -> None:
         with warnings.catch_warnings():  # torch says on every import that NumPy is not there
             warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
             import torch  # noqa: F401
-    except (ImportError, OSError) as error:
+    except Exception as error:  # a broken installation can raise anything
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DeviceError(f"PyTorch is installed but cannot be imported: {first}") from None

@@ -2,7 +2,10 @@
 
 import os
 import platform
+import re
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import torch
@@ -27,24 +30,35 @@ def choose(wanted: str | None) -> Device:
     Raises NapkinError for a device that bench does not know, DeviceError for one that
     cannot be used here.
     """
-    kind, _, index = (wanted or "").partition(":")
     if wanted is None:
         return _gpu(0) if _why_no_gpu() is None else _cpu()
     if wanted == "cpu":
         return _cpu()
-    if kind != "cuda" or not (index.isdecimal() or wanted == "cuda"):
+    match = re.fullmatch(r"cuda(?::([0-9]{1,3}))?", wanted)
+    if match is None:
         raise NapkinError(f"--device: {quoted(wanted)} is not measured; write cuda, cuda:1 or cpu")
     reason = _why_no_gpu()
     if reason is not None:
         raise DeviceError(
             f"--device: {wanted} cannot be used: {reason}; --device cpu measures the CPU"
         )
-    return _gpu(int(index or 0))
+    return _gpu(int(match[1] or 0))
+
+
+@contextmanager
+def speaking_for_the_device(name: str) -> Iterator[None]:
+    """What torch raises of a device (busy, lost, out of order) as one line."""
+    try:
+        yield
+    except RuntimeError as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DeviceError(f"{name}: {first}") from None
 
 
 def free_bytes(device: Device) -> int | None:
     """Free memory in bytes, None where the system does not say."""
     if device.is_gpu:
+        torch.cuda.empty_cache()  # what an earlier size took is free again
         return int(torch.cuda.mem_get_info(device.torch)[0])
     try:
         with open("/proc/meminfo") as file:
@@ -59,7 +73,8 @@ def _gpu(index: int) -> Device:
     if index >= there:
         last = f"cuda:0 to cuda:{there - 1}" if there > 1 else "cuda:0"
         raise NapkinError(f"--device: there is no cuda:{index}; there is {last}")
-    return Device(f"cuda:{index}", torch.cuda.get_device_name(index))
+    with speaking_for_the_device(f"cuda:{index}"):
+        return Device(f"cuda:{index}", torch.cuda.get_device_name(index))
 
 
 def _cpu() -> Device:

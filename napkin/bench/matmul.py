@@ -11,7 +11,12 @@ from typing import Any, NamedTuple
 
 import torch
 
-from napkin.bench.device import Device, free_bytes
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+from napkin.bench.device import Device, free_bytes, speaking_for_the_device
 from napkin.bench.statistics import Rates, rates
 from napkin.errors import DeviceError, NapkinError
 
@@ -26,12 +31,17 @@ TORCH = {
 # Relative error (Frobenius) over which the product was not made in that precision:
 # about six times what is seen, and TF32 (3e-4) is well above what fp32 may do.
 ERROR_LIMIT = {"fp64": 1e-12, "fp32": 1e-5, "tf32": 2e-3, "fp16": 1e-2, "bf16": 1e-2}
+TF32_LEAST_ERROR = 1e-5  # below, it was fp32 that ran: a setting or a card without TF32
 
 GPU_SIZE = 8192  # over every cache, and few tiles are left over in the last wave
 LARGER_THAN_ANY_CACHE = 2**31  # bytes of operands, from where one set of them is enough
 CHECKED_ROWS = 64
 CHECKED_COLUMNS = 256  # at a time, so that the fp64 copies stay small
 LEAST_CALLS = 10
+MOST_OF = 0.9  # of the free memory
+EVENTS_MAY_DIFFER = 0.02
+SHORTEST_CALL = 50e-6
+SWITCHES_OF_A_RIVAL = 100  # a second; a rival for the processor takes it 250 times
 PROBE_SECONDS = 0.02
 LARGEST_PROBE = 4096
 
@@ -50,13 +60,17 @@ def supported(device: Device, dtype: str) -> None:
     has = [name for name in TORCH if device.is_gpu or name != "tf32"]
     if dtype not in has:
         raise NapkinError(f"--dtype: bench measures {' '.join(has)} here, not {dtype}")
-    if device.is_gpu and dtype in ("bf16", "tf32") and not _since_ampere(device):
+    if device.is_gpu and dtype in ("bf16", "tf32") and not _has_units(device, dtype):
         raise NapkinError(f"--dtype: {device.name} has no {dtype} units; write fp16")
 
 
-def _since_ampere(device: Device) -> bool:
+def _has_units(device: Device, dtype: str) -> bool:
     # torch's own question answers yes for cards that emulate bf16.
-    return torch.version.hip is not None or torch.cuda.get_device_capability(device.torch)[0] >= 8
+    with speaking_for_the_device(device.name):
+        if torch.version.hip is None:
+            return torch.cuda.get_device_capability(device.torch)[0] >= 8
+        chip = torch.cuda.get_device_properties(device.torch).gcnArchName
+        return dtype == "bf16" or chip.startswith(("gfx94", "gfx95"))
 
 
 def default_size(device: Device, dtype: str) -> int:
@@ -94,14 +108,20 @@ def measure(device: Device, dtype: str, size: int, seconds: float) -> Measuremen
 
     Raises NapkinError where it does not fit, DeviceError where the product is wrong.
     """
-    _refuse_too_large(device, dtype, size)
-    try:
-        with _precision(dtype), torch.inference_mode():
-            return _measured(device, dtype, size, seconds)
-    except RuntimeError as error:
-        if isinstance(error, torch.cuda.OutOfMemoryError) or "can't allocate memory" in str(error):
+    with speaking_for_the_device(device.name):
+        _refuse_too_large(device, dtype, size)
+        try:
+            with _precision(dtype), torch.inference_mode():
+                return _measured(device, dtype, size, seconds)
+        except RuntimeError as error:
+            if not _is_out_of_memory(error):
+                raise
             raise NapkinError(_too_large(dtype, size, None)) from None
-        raise DeviceError(f"{device.name}: {str(error).splitlines()[0]}") from None
+
+
+def _is_out_of_memory(error: RuntimeError) -> bool:
+    # On a CPU it is a plain RuntimeError.
+    return isinstance(error, torch.cuda.OutOfMemoryError) or "allocate memory" in str(error)
 
 
 def _measured(device: Device, dtype: str, size: int, seconds: float) -> Measurement:
@@ -123,6 +143,8 @@ def _measured(device: Device, dtype: str, size: int, seconds: float) -> Measurem
             f"{device.name}: the {dtype} product is wrong by {error:.1e} "
             f"(limit {ERROR_LIMIT[dtype]:.0e}); no figure is given"
         )
+    if dtype == "tf32" and error < TF32_LEAST_ERROR:
+        raise DeviceError(f"{device.name}: TF32 was not at work, the product is as exact as fp32's")
     if device.is_gpu:
         times, unsteady = _event_times(call, seconds, device)
     else:
@@ -155,14 +177,20 @@ def _error(
 def _clock_times(call: Callable[[int], None], seconds: float) -> tuple[list[float], str]:
     _warm_up(call, 0.3, lambda: None)
     times: list[float] = []
-    started = time.perf_counter()
+    started, switches = time.perf_counter(), _switches()
     while time.perf_counter() - started < seconds or len(times) < LEAST_CALLS:
         before = time.perf_counter()
         call(len(times))
         times.append(time.perf_counter() - before)
-    if sorted(times)[len(times) // 2] > 1.5 * min(times):
-        return times, "the median call took over 1.5 times the best: other processes were busy"
+    per_second = (_switches() - switches) / (time.perf_counter() - started)
+    if per_second > SWITCHES_OF_A_RIVAL or sorted(times)[len(times) // 2] > 1.5 * min(times):
+        return times, "other processes kept this one waiting: the figure is too low"
     return times, ""
+
+
+def _switches() -> int:
+    """How often this process had to give up its processor, 0 where the system does not say."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw if resource else 0
 
 
 def _event_times(
@@ -175,7 +203,7 @@ def _event_times(
         chunk = max(LEAST_CALLS, int(0.25 / each))
         times: list[float] = []
         wall = 0.0
-        while sum(times) < seconds:
+        while wall < seconds:
             marks = [event(enable_timing=True) for _ in range(chunk + 1)]
             torch.cuda.synchronize()
             started = time.perf_counter()
@@ -186,10 +214,21 @@ def _event_times(
             torch.cuda.synchronize()
             wall += time.perf_counter() - started
             times += [a.elapsed_time(b) / 1e3 for a, b in pairwise(marks)]
-    if abs(sum(times) / wall - 1) > 0.05:
-        share = f"{sum(times) / wall:.0%}"
-        return times, f"the device's events add up to {share} of the host's clock"
-    return times, ""
+    return times, _doubt(times, wall, device.name)
+
+
+def _doubt(times: list[float], wall: float, name: str) -> str:
+    """What makes device times doubtful. Raises DeviceError where they cannot be true."""
+    middle = sorted(times)[len(times) // 2]
+    if middle <= 0:
+        raise DeviceError(f"{name}: its events measure no time; no figure is given")
+    if abs(sum(times) / wall - 1) > EVENTS_MAY_DIFFER:
+        return f"the device's events add up to {sum(times) / wall:.0%} of the host's clock"
+    if middle < SHORTEST_CALL:
+        return (
+            "a call takes under 50 µs, so launching it is part of the figure; try a larger --size"
+        )
+    return ""
 
 
 def _warm_up(call: Callable[[int], None], seconds: float, wait: Callable[[], None]) -> float:
@@ -223,11 +262,14 @@ def _precision(dtype: str) -> Iterator[None]:
 
 def _refuse_too_large(device: Device, dtype: str, size: int) -> None:
     free = free_bytes(device)
-    if free is not None and bytes_needed(size, dtype) > 0.9 * free:
+    if free is not None and bytes_needed(size, dtype) > MOST_OF * free:
         raise NapkinError(_too_large(dtype, size, free))
 
 
 def _too_large(dtype: str, size: int, free: int | None) -> str:
     there = "more than there is" if free is None else f"{free / 1e9:.1f} GB are free"
     needs = bytes_needed(size, dtype) / 1e9
-    return f"--size: {size} in {dtype} needs {needs:.1f} GB, {there}; try --size {size // 2}"
+    smaller = size // 2
+    while free is not None and smaller > 1 and bytes_needed(smaller, dtype) > MOST_OF * free:
+        smaller //= 2
+    return f"--size: {size} in {dtype} needs {needs:.1f} GB, {there}; try --size {smaller}"

@@ -112,4 +112,12 @@ def main() -> None:
     if os.environ.get("NO_COLOR"):
         os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"  # bold is an escape code too
     streams.make_readable()
-    app()
+    try:
+        try:
+            app()
+        finally:
+            if sys.stdout:
+                sys.stdout.flush()
+    except OSError as error:
+        streams.give_up(error)
+        sys.exit(2)

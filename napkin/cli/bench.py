@@ -30,8 +30,8 @@ Seconds = Annotated[
 
 def _progress(line: str) -> None:
     if sys.stderr.isatty():
-        line = line[: shutil.get_terminal_size().columns - 1]
-        print(f"\r{line}\x1b[K", end="" if line else "\r", file=sys.stderr, flush=True)
+        width = shutil.get_terminal_size().columns - 1
+        print(f"\r{line[:width]:{width}}", end="" if line else "\r", file=sys.stderr, flush=True)
 
 
 def bench(

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from napkin.questions import examples
+
 ASK, KNOWN, MEASURE = "Ask", "What is known", "Measure"
 
 
@@ -17,27 +19,27 @@ COMMANDS = {
     "train-time": Entry(
         ASK,
         "How long does a training run take, and what does it cost?",
-        "napkin train-time --params 70e9 --tokens 15e12 --gpus 1024",
+        examples.TRAIN_TIME,
     ),
     "max-model": Entry(
         ASK,
         "How large a model fits into this many GPUs?",
-        "napkin max-model --gpus 8",
+        examples.MAX_MODEL,
     ),
     "mfu": Entry(
         ASK,
         "What model FLOP utilization does a run reach?",
-        "napkin mfu --params 6.738e9 --tokens-per-second 9600 --gpus 1",
+        examples.MFU,
     ),
     "hardware": Entry(
         KNOWN,
         "What can this accelerator do, and who says so?",
-        "napkin hardware h100-sxm",
+        examples.HARDWARE,
     ),
     "bench": Entry(
         MEASURE,
         "What does my GPU really do?",
-        "napkin bench --dtype bf16",
+        examples.BENCH,
     ),
 }
 

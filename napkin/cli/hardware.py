@@ -4,18 +4,14 @@ from typing import Annotated
 
 import typer
 
-from napkin.cli.options import Format, Output, starting_with
+from napkin.cli.options import Format, Output, names_of_hardware
 from napkin.cli.respond import respond
-from napkin.specs.folders import hardware_names
-
-
-def _names(incomplete: str) -> list[str]:
-    return starting_with(hardware_names(), incomplete)
-
 
 Names = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[NAME|FILE]...", autocompletion=_names, help="None lists all."),
+    typer.Argument(
+        metavar="[NAME|FILE]...", autocompletion=names_of_hardware, help="None lists all."
+    ),
 ]
 
 

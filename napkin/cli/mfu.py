@@ -47,8 +47,15 @@ GlobalBatch = Annotated[
     str | None, _option(STEP, "COUNT", "Sequences per optimizer step, all GPUs.")
 ]
 MicroBatch = Annotated[str | None, _option(STEP, "COUNT", "Sequences per GPU and micro-step.")]
-GradAccum = Annotated[str | None, _option(STEP, "COUNT", "Micro-steps per optimizer step.")]
-Tokens = Annotated[str | None, _option(RUN, "COUNT", "Tokens trained in all.")]
+GradAccum = Annotated[
+    str | None, _option(STEP, "COUNT", "Micro-steps per optimizer step (default 1).")
+]
+Tokens = Annotated[
+    str | None,
+    typer.Option(
+        "--tokens", "-D", metavar="COUNT", help="Tokens trained in all.", rich_help_panel=RUN
+    ),
+]
 Time = Annotated[str | None, _option(RUN, "TIME", "Elapsed time: 30d, 13.5h.")]
 GpuHours = Annotated[str | None, _option(RUN, "COUNT", "GPU-hours, instead of --time and --gpus.")]
 Achieved = Annotated[

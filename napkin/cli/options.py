@@ -15,7 +15,7 @@ def starting_with(words: list[str], incomplete: str) -> list[str]:
     return [word for word in words if word.startswith(incomplete)]
 
 
-def _hardware(incomplete: str) -> list[str]:
+def names_of_hardware(incomplete: str) -> list[str]:
     return starting_with(hardware_names(), incomplete)
 
 
@@ -53,7 +53,7 @@ Hardware = Annotated[
         "-H",
         metavar="NAME|FILE",
         envvar="NAPKIN_HARDWARE",
-        autocompletion=_hardware,
+        autocompletion=names_of_hardware,
         show_default=False,
         help="Accelerator: a name that `napkin hardware` lists, a driver's device name, "
         "or your own YAML file (default h100-sxm).",

@@ -6,66 +6,71 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TextIO
 
 from napkin import render
-from napkin.errors import NapkinError, printable
+from napkin.errors import NapkinError
 
 if TYPE_CHECKING:
-    from napkin.questions.answer import Answer, Report
+    from napkin.cli.target import Target
+    from napkin.questions.answer import Report
+
+# Options that the environment can set: an error names what the user did set.
+VARIABLES = {"hardware": "NAPKIN_HARDWARE", "peak": "NAPKIN_PEAK"}
 
 
 def respond(question: str, options: dict[str, Any]) -> None:
-    """Asks with the options that were given and writes the answer as --format, --output say.
-
-    The question is loaded here and not by the commands: help and completion go without.
-    """
+    """Asks with the options that were given and writes the answer as --format, --output say."""
     given = {name: value for name, value in options.items() if value is not None}
     output = given.pop("output", None)
+    output = None if output == "-" else output
     format = render.chosen(given.pop("format", None), output)
-    # Opened before the work starts: a path that cannot be written costs nothing then.
-    target = None if output is None else _Target(output)
+    target = None if output is None else _opened(output)
     try:
-        answer = _asked(question, given)
+        report = _asked(question, given)
+        _write(report, format, sys.stdout if target is None else target.file, target)
     except BaseException:
         if target is not None:
             target.give_up()
         raise
+    if target is not None:
+        target.finish()
+    warnings = list(report.warnings)
+    if format == "csv":
+        warnings += [warning for each in report.answers for warning in each.warnings]
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+
+
+def _opened(output: str) -> "Target":
+    from napkin.cli.target import Target  # loads tempfile, which most calls do without
+
+    return Target(output)
+
+
+def _asked(question: str, given: dict[str, Any]) -> "Report":
+    # Loaded here and not by the commands: help and completion go without.
+    ask = getattr(import_module(f"napkin.questions.{question}"), question)
     from napkin.questions.answer import Report
 
-    report = answer if isinstance(answer, Report) else Report(answer.question, [answer])
-    if target is None:
-        render.write(report, format, sys.stdout)
-    else:
-        render.write(report, format, target.emptied())
-        target.file.close()
-    if format == "csv":
-        for each in report.answers:
-            for warning in each.warnings:
-                print(f"warning: {warning}", file=sys.stderr)
+    try:
+        answer = ask(**given)
+    except NapkinError as error:
+        raise _naming_the_variable(error, given) from None
+    return answer if isinstance(answer, Report) else Report(answer.question, [answer])
 
 
-def _asked(question: str, given: dict[str, Any]) -> "Answer | Report":
-    ask = getattr(import_module(f"napkin.questions.{question}"), question)
-    answer: Answer | Report = ask(**given)
-    return answer
+def _naming_the_variable(error: NapkinError, given: dict[str, Any]) -> NapkinError:
+    for option, variable in VARIABLES.items():
+        text = str(error)
+        if text.startswith(f"--{option}:") and os.environ.get(variable) == given.get(option):
+            return type(error)(variable + text.removeprefix(f"--{option}"))
+    return error
 
 
-class _Target:
-    """A file to write to, which keeps what it held until there is an answer."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.new = not os.path.lexists(path)
-        try:
-            self.file: TextIO = open(path, "a", encoding="utf-8", errors="backslashreplace")
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise NapkinError(f"--output: {printable(path)}: {reason}") from None
-
-    def emptied(self) -> TextIO:
-        if self.file.seekable():  # a pipe or terminal is not
-            self.file.truncate(0)
-        return self.file
-
-    def give_up(self) -> None:
-        self.file.close()
-        if self.new:
-            os.unlink(self.path)
+def _write(report: "Report", format: str, out: TextIO | None, target: "Target | None") -> None:
+    where = "stdout" if target is None else target.shown
+    if out is None:
+        raise NapkinError(f"{where}: is closed")
+    try:
+        render.write(report, format, out)
+        out.flush()
+    except OSError as error:
+        raise NapkinError(f"{where}: {error.strerror}") from None

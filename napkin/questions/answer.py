@@ -1,6 +1,6 @@
 """What every question returns, whichever way it is shown."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -22,7 +22,7 @@ class Words:
     warnings: list[str] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(repr=False)
 class Answer:
     """One scenario's answer: what was asked, the figures, and the quantities they rest on."""
 
@@ -32,6 +32,9 @@ class Answer:
     say: Callable[[], Words]  # called when the words are read: a sweep reads only figures
     steps: tuple[Quantity, ...] = ()  # whose derivation is the working on the screen
     asides: tuple[Quantity, ...] = ()  # derived too; on the screen only as notes
+
+    def __repr__(self) -> str:
+        return f"<{self.question}: {self.words.headline} {self.words.condition}>"
 
     @cached_property
     def words(self) -> Words:
@@ -70,7 +73,7 @@ class Table:
     """Rows of text for answers that are figures, not a derivation."""
 
     columns: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: Sequence[tuple[str, ...]]
     right: frozenset[str] = frozenset()  # the columns that align right
     caption: str = ""  # what the numbers are in
 
@@ -82,3 +85,4 @@ class Report:
     question: str
     answers: list[Answer]
     table: Table | None = None
+    warnings: list[str] = field(default_factory=list)  # of no answer in particular

@@ -11,10 +11,11 @@ from napkin.errors import DeviceError, NapkinError
 from napkin.quantity import Quantity, coefficient, define, given, observed
 from napkin.questions import options
 from napkin.questions.answer import Answer, Inputs, Report, Words
+from napkin.questions.examples import TRAIN_TIME
 from napkin.questions.options import Text
 from napkin.questions.promised import DEFAULT_DTYPE
-from napkin.questions.train_time import EXAMPLE
 from napkin.specs import accelerators, dtypes
+from napkin.specs.accelerator import Accelerator
 
 if TYPE_CHECKING:
     from napkin.bench.device import Device
@@ -38,7 +39,7 @@ def bench(
     """
     name = options.read("dtype", dtype, dtypes.precision)
     sizes = options.read("size", size, _sizes)
-    window = None if seconds is None else options.read("seconds", seconds, _seconds)
+    window = None if seconds is None else options.read("seconds", seconds, parsing.seconds)
     measuring.require_torch()
     from napkin.bench import device as devices
     from napkin.bench import matmul
@@ -61,12 +62,11 @@ def bench(
         progress("")
     if not found:
         raise NapkinError(skipped[0])
-    promised = _promised(chosen, name)
     asked: Inputs = {"dtype": name, "device": chosen.torch, "seconds": window}
     unasked = device is None and not chosen.is_gpu
     return Report(
         "bench",
-        [_answer(m, chosen, name, promised, asked, skipped, unasked) for m in found],
+        [_answer(m, chosen, name, asked, skipped, unasked) for m in found],
     )
 
 
@@ -77,21 +77,21 @@ def _sizes(text: Text | None) -> list[int]:
     return [parsing.whole(part, "8192, or several: 4096,8192") for part in parts]
 
 
-def _seconds(text: Text) -> float:
-    """A bare number is fine here: the option's name says the unit."""
-    bare = f"{text}s" if str(text).strip().replace(".", "", 1).isdecimal() else text
-    return parsing.duration(bare)
-
-
-def _promised(device: "Device", dtype: str) -> Quantity | None:
-    """The dense peak of one torch device, None where the name or precision is not known."""
+def _known(device: "Device") -> Accelerator | None:
+    """The accelerator of that very name."""
     if not device.is_gpu:
         return None
     try:
-        accelerator = accelerators.find(device.name)
-        figure = accelerator.peak_of(dtype)
+        return accelerators.find(device.name)
     except NapkinError:
         return None
+
+
+def _promised(accelerator: Accelerator | None, dtype: str) -> Quantity | None:
+    """The dense peak of one torch device, None where the name or precision is not known."""
+    if accelerator is None or dtype not in accelerator.peak:
+        return None
+    figure = accelerator.peak_of(dtype)
     label = f"dense {dtype} peak"
     several = accelerator.devices_per_package
     if several == 1:
@@ -104,12 +104,13 @@ def _answer(
     measured: "Measurement",
     device: "Device",
     dtype: str,
-    P: Quantity | None,
     asked: Inputs,
     skipped: list[str],
     unasked: bool,
 ) -> Answer:
     rates, size = measured.rates, measured.size
+    accelerator = _known(device)
+    P = _promised(accelerator, dtype)
     m, n, k = (given(s, f"{s} of the matmul", size, "1", "--size") for s in ("m", "n", "k"))
     t = observed("t", f"median of {rates.samples:,} calls", rates.time, "s", "measured here")
     R = compute.rate(compute.matmul(m, n, k), t)
@@ -125,13 +126,14 @@ def _answer(
         "ratio": None if share is None else share.value,
         "saved_to": None,
     }
-    words = partial(_words, measured, device, dtype, R, share, skipped, unasked)
+    words = partial(_words, measured, device, accelerator, dtype, R, share, skipped, unasked)
     return Answer("bench", asked | {"size": size}, result, words, (R if share is None else share,))
 
 
 def _words(
     measured: "Measurement",
     device: "Device",
+    accelerator: Accelerator | None,
     dtype: str,
     R: Quantity,
     share: Quantity | None,
@@ -148,16 +150,17 @@ def _words(
         f"checked: off by {measured.error:.1e} from fp64, relative",
     ]
     warnings = [f"skipped: {each}" for each in skipped]
-    if device.is_gpu:
-        rounded = units.engineering(R.value, 4)
-        notes.append(f"use it: {EXAMPLE} --peak {rounded}")
-        if share is None:
-            notes.append(f"{device.name} has no {dtype} figure in a hardware file")
-        elif share.value > 1.05:
-            warnings.append("above the promised peak: is it the right row of the right device?")
-    else:
+    if not device.is_gpu:
         of = "CPU, no GPU found" if unasked else "CPU"
         notes.append("a CPU's figure is for trying things out: no datasheet promises one")
+    elif accelerator is None or share is None:
+        notes.append(f"no hardware file has a {dtype} figure of {device.name}")
+    else:
+        package = units.engineering(R.value * accelerator.devices_per_package, 4)
+        options = f"--hardware {accelerator.key} --dtype {dtype} --peak {package}"
+        notes.append(f"use it: {TRAIN_TIME} {options}")
+        if share.value > 1.05:
+            warnings.append("above the promised peak: is it the right row of the right device?")
     if measured.unsteady:
         warnings.append(measured.unsteady)
     return Words(str(R), f"{dtype} {size:,}³ · {of} · {device.name}", notes, warnings)

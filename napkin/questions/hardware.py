@@ -1,15 +1,19 @@
 """What is known about accelerators: the list, one with every figure, several side by side."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from napkin import units
 from napkin.quantity import Quantity, given
 from napkin.questions.answer import Answer, Report, Table, Words
 from napkin.specs import accelerators
-from napkin.specs.accelerator import Accelerator, Figure, Peak
+from napkin.specs.accelerator import Accelerator, Figure
 
 LISTED = ("bf16", "fp8")
+RATE, BANDWIDTH = "FLOP/s/GPU", "B/s/GPU"
+NOTHING = "-"
 
 
 def hardware(names: Sequence[str] = ()) -> Report:
@@ -18,13 +22,14 @@ def hardware(names: Sequence[str] = ()) -> Report:
     Raises NapkinError for a name that is not known.
     """
     found = [accelerators.find(name) for name in names] or accelerators.everything()
+    warnings = [] if names else [f"left out: {error}" for error in accelerators.broken()]
     if not names:
         table = _list(found)
     elif len(found) == 1:
         table = _one(found[0])
     else:
         table = _side_by_side(found)
-    return Report("hardware", [_answer(each) for each in found], table)
+    return Report("hardware", [_answer(each) for each in found], table, warnings)
 
 
 def _answer(device: Accelerator) -> Answer:
@@ -41,10 +46,10 @@ def _answer(device: Accelerator) -> Answer:
         "tdp_watts": _value(device.tdp),
         "device_names": list(device.device_names),
         "measured": {},
-        "sources": {block: list(texts) for block, texts in device.sources.items()},
     }
     inputs = {"hardware": device.key, "file": device.file}
-    return Answer("hardware", inputs, result, partial(_words, device), _quantities(device))
+    steps = tuple(quantity for row in _rows(device) for quantity in row.quantities())
+    return Answer("hardware", inputs, result, partial(_words, device), steps)
 
 
 def _value(figure: Figure | None) -> float | None:
@@ -54,134 +59,141 @@ def _value(figure: Figure | None) -> float | None:
 def _words(device: Accelerator) -> Words:
     names = ", ".join((device.key, *device.aliases))
     about = (names, device.architecture, device.form_factor, device.released)
-    notes = [*device.notes]
-    if device.accumulate:
-        notes.append(f"accumulate: {device.accumulate}")
-    if device.own:
-        notes.append(f"your own file: {device.file}")
+    notes = [f"your own file: {device.file}"] if device.own else []
+    notes += [f"device name: {name}" for name in device.device_names]
+    notes += [f"link: {device.interconnect.name}"] if device.interconnect else []
+    notes += [f"accumulate: {device.accumulate}"] if device.accumulate else []
+    notes += device.notes
+    for block, texts in device.sources.items():
+        notes += [f"source of {block.replace('_', ' ')}: {text}" for text in texts]
     return Words(device.name, " · ".join(filter(None, about)), notes)
 
 
-def _quantities(device: Accelerator) -> tuple[Quantity, ...]:
-    peaks = [
-        given(
-            f"P_{dtype}{suffix}", f"{kind} {dtype} peak", figure.value, "FLOP/s/GPU", figure.source
-        )
-        for dtype, peak in device.peak.items()
-        for suffix, kind, figure in (
-            ("", "dense", peak.dense),
-            ("_sparse", "2:4 sparse", peak.sparse),
-        )
-        if figure is not None
-    ]
-    others = [
-        given(symbol, label, figure.value, unit, figure.source)
-        for symbol, label, figure, unit in (
-            ("M₁", "memory, as printed", device.memory, "B/GPU"),
-            ("M_visible", "memory, as the driver reports", device.memory_visible, "B/GPU"),
-            ("BW", "memory bandwidth", device.memory_bandwidth, "B/s/GPU"),
-            ("W", "TDP", device.tdp, "W/GPU"),
-        )
-        if figure is not None
-    ]
-    return (*peaks, *others)
+class _Row(NamedTuple):
+    """One figure of a file under the label that a reader knows it by."""
+
+    label: str
+    symbol: str
+    unit: str
+    figure: Figure
+    sparse: Figure | None = None  # its 2:4 sparse twin
+
+    def quantities(self) -> Iterator[Quantity]:
+        yield given(self.symbol, self.label, self.figure.value, self.unit, self.figure.source)
+        if self.sparse:
+            symbol, label = f"{self.symbol}_sparse", f"{self.label}, 2:4 sparse"
+            yield given(symbol, label, self.sparse.value, self.unit, self.sparse.source)
+
+    def said(self) -> str:
+        return _said(self.figure.value, self.unit)
+
+    def said_sparse(self) -> str:
+        return _said(self.sparse.value, self.unit) if self.sparse else ""
 
 
-# --- what a person sees ---
+def _said(value: float, unit: str) -> str:
+    if unit == RATE:
+        return f"{value / 1e12:.6g}"  # in TFLOP/s, every digit of the source
+    if unit == "B/GPU":
+        return units.gb_and_gib(value)
+    return units.humanize(value, unit.removesuffix("/GPU"))
 
-Cells = tuple[str, str, str]  # value, its 2:4 sparse twin, source
+
+def _rows(device: Accelerator) -> list[_Row]:
+    """Every figure of the file, peaks first."""
+    return [*_peaks(device), *_memory(device), *_link(device)]
+
+
+def _peaks(device: Accelerator) -> Iterator[_Row]:
+    for dtype, peak in device.peak.items():
+        yield _Row(dtype, f"P_{dtype}", RATE, peak.dense, peak.sparse)
+        other = peak.dense_fp16_accumulate
+        if other:
+            label, sparse = f"{dtype}, fp16 accumulate", peak.sparse_fp16_accumulate
+            yield _Row(label, f"P_{dtype}_fp16_accumulate", RATE, other, sparse)
+    for dtype, figure in device.reported.items():
+        yield _Row(f"{dtype}, others measured", f"R_{dtype}", RATE, figure)
+
+
+def _memory(device: Accelerator) -> Iterator[_Row]:
+    yield _Row("memory, printed", "M₁", "B/GPU", device.memory)
+    if device.memory_visible:
+        yield _Row("memory, driver", "M_driver", "B/GPU", device.memory_visible)
+    for number, figure in enumerate(device.memory_torch):
+        which = ("least", "most")[number] if len(device.memory_torch) == 2 else f"seen {number + 1}"
+        yield _Row(f"memory, torch, {which}", f"M_torch_{number + 1}", "B/GPU", figure)
+    if device.memory_bandwidth:
+        yield _Row("memory bandwidth", "BW", BANDWIDTH, device.memory_bandwidth)
+
+
+def _link(device: Accelerator) -> Iterator[_Row]:
+    link = device.interconnect
+    if link:
+        for label, symbol, unit, figure in (
+            ("link, both directions", "L", BANDWIDTH, link.bidirectional),
+            ("link, one direction", "L₁", BANDWIDTH, link.unidirectional),
+            ("link, one direction and peer", "L_peer", BANDWIDTH, link.unidirectional_per_peer),
+            ("link, direction not stated", "L_any", BANDWIDTH, link.direction_not_stated),
+            ("in a node", "n_node", "GPU", link.per_node),
+            ("reached by the link", "n_link", "GPU", link.domain),
+        ):
+            if figure:
+                yield _Row(label, symbol, unit, figure)
+    if device.tdp:
+        yield _Row("TDP", "W", "W/GPU", device.tdp)
 
 
 def _list(found: list[Accelerator]) -> Table:
     """A line each; the peaks are dense, in TFLOP/s."""
 
+    def figure(value: Figure | None, unit: str) -> str:
+        return units.humanize(value.value, unit) if value else NOTHING
+
     def row(device: Accelerator) -> tuple[str, ...]:
-        peaks = [_tera(device.peak[d].dense.value) if d in device.peak else "-" for d in LISTED]
         return (
-            device.key,
-            *peaks,
-            units.humanize(device.memory.value, "B"),
-            _said(device.memory_bandwidth, "B/s"),
-            _said(device.tdp, "W"),
+            f"{device.key} (yours)" if device.own else device.key,
+            *(_listed(device, dtype) for dtype in LISTED),
+            figure(device.memory, "B"),
+            figure(device.memory_bandwidth, "B/s"),
+            figure(device.tdp, "W"),
         )
 
     columns = ("name", *(f"{d} dense" for d in LISTED), "memory", "bandwidth", "TDP")
-    return Table(columns, [row(each) for each in found], frozenset(columns[1:]), "TFLOP/s a GPU")
+    return Table(columns, [row(each) for each in found], frozenset(columns[1:]), "TFLOP/s")
+
+
+def _listed(device: Accelerator, dtype: str) -> str:
+    if dtype in device.peak:
+        return _said(device.peak[dtype].dense.value, RATE)
+    # Volta and Turing have 16-bit matrix units, for fp16 alone.
+    if dtype == "bf16" and "fp16" in device.peak:
+        return f"fp16: {_said(device.peak['fp16'].dense.value, RATE)}"
+    return NOTHING
 
 
 def _one(device: Accelerator) -> Table:
-    rows: list[tuple[str, ...]] = [(label, *cells) for label, cells in _figures(device).items()]
+    rows = [(r.label, r.said(), r.said_sparse(), r.figure.source) for r in _rows(device)]
     columns = ("", "dense", "2:4 sparse", "source")
     return Table(columns, rows, frozenset(columns[1:3]), "peaks in TFLOP/s")
 
 
 def _side_by_side(found: list[Accelerator]) -> Table:
-    figures = [_figures(each) for each in found]
-    peaks = [label for each in found for label in _peaks(each)]
-    labels = list(dict.fromkeys(peaks + [label for each in figures for label in each]))
+    peaks = [row.label for each in found for row in _peaks(each)]
+    labels = dict.fromkeys(peaks + [row.label for each in found for row in _rows(each)])
+    cells = [{row.label: row for row in _rows(each)} for each in found]
 
-    def cell(each: dict[str, Cells], label: str) -> str:
-        value, sparse, _ = each.get(label, ("-", "", ""))
-        return f"{value} | {sparse}" if sparse else value
+    def cell(rows: dict[str, _Row], label: str) -> str:
+        if label not in rows:
+            return NOTHING
+        return " | ".join(filter(None, (rows[label].said(), rows[label].said_sparse())))
 
     columns = ("", *(each.key for each in found))
-    rows = [(label, *(cell(each, label) for each in figures)) for label in labels]
-    return Table(columns, rows, frozenset(columns[1:]), "dense | 2:4 sparse, TFLOP/s a GPU")
+    table = [(label, *(cell(rows, label) for rows in cells)) for label in labels]
+    table.append(("accumulate", *(_briefly(each.accumulate) for each in found)))
+    table.append(("device names", *(", ".join(each.device_names) or NOTHING for each in found)))
+    return Table(columns, table, frozenset(columns[1:]), "peaks in TFLOP/s: dense | 2:4 sparse")
 
 
-def _figures(device: Accelerator) -> dict[str, Cells]:
-    """Every figure of the file under the label that a reader knows it by."""
-    rows = _peaks(device)
-    memory = partial(_figure, say=units.gb_and_gib)
-    rows["memory, printed"] = memory(device.memory)
-    rows["memory, driver"] = memory(device.memory_visible)
-    rows["memory, torch"] = _torch(device.memory_torch)
-    rows["memory bandwidth"] = _figure(device.memory_bandwidth, partial(units.humanize, unit="B/s"))
-    link = device.interconnect
-    if link is not None:
-        rows["interconnect"] = (link.name, "", "")
-        rows["  both directions"] = _figure(link.bidirectional, partial(units.humanize, unit="B/s"))
-        rows["  one direction"] = _figure(link.unidirectional, partial(units.humanize, unit="B/s"))
-        rows["  devices reached"] = _figure(link.domain, units.figures)
-    rows["TDP"] = _figure(device.tdp, partial(units.humanize, unit="W"))
-    rows["device names"] = (", ".join(device.device_names), "", "")
-    return {label: cells for label, cells in rows.items() if cells[0]}
-
-
-def _peaks(device: Accelerator) -> dict[str, Cells]:
-    rows: dict[str, Cells] = {}
-    for dtype, peak in device.peak.items():
-        rows |= _peak_rows(dtype, peak)
-    return rows
-
-
-def _peak_rows(dtype: str, peak: Peak) -> dict[str, Cells]:
-    rows = {dtype: (_tera(peak.dense.value), _sparse(peak.sparse), peak.dense.source)}
-    other = peak.dense_fp16_accumulate
-    if other is not None:
-        cells = (_tera(other.value), _sparse(peak.sparse_fp16_accumulate), other.source)
-        rows[f"{dtype}, fp16 accumulate"] = cells
-    return rows
-
-
-def _sparse(figure: Figure | None) -> str:
-    return "" if figure is None else _tera(figure.value)
-
-
-def _tera(rate: float) -> str:
-    """In units of 1e12, every digit of the source."""
-    return f"{rate / 1e12:.6g}"
-
-
-def _said(figure: Figure | None, unit: str) -> str:
-    return "-" if figure is None else units.humanize(figure.value, unit)
-
-
-def _figure(figure: Figure | None, say: Callable[[float], str]) -> Cells:
-    return ("", "", "") if figure is None else (say(figure.value), "", figure.source)
-
-
-def _torch(seen: tuple[Figure, ...]) -> Cells:
-    if not seen:
-        return ("", "", "")
-    return (" to ".join(dict.fromkeys(units.gib(f.value) for f in seen)), "", seen[0].source)
+def _briefly(text: str) -> str:
+    """The first words; the whole is in the answer for the one device."""
+    return re.split(r"[:(;]", text)[0].strip() or NOTHING

@@ -7,12 +7,13 @@ from napkin import parsing, units
 from napkin.accounting import memory
 from napkin.quantity import Quantity, given
 from napkin.questions import options
+from napkin.questions import state as states
 from napkin.questions.answer import Answer, Inputs, Words
+from napkin.questions.examples import MAX_MODEL
 from napkin.questions.options import Text
 from napkin.questions.promised import DEFAULT_HARDWARE, device, printed_memory
 from napkin.specs import optimizers
 
-EXAMPLE = "napkin max-model --gpus 8"
 DEFAULT_PRECISION = "fp32"
 DEFAULT_OPTIMIZER = "adamw"
 
@@ -56,7 +57,7 @@ def max_model(
 
     Options as on the command line, as text or numbers. Raises NapkinError.
     """
-    options.required("max-model", EXAMPLE, gpus=gpus)
+    options.required("max-model", MAX_MODEL, gpus=gpus)
     n = options.quantity("gpus", gpus, parsing.whole, "n", "GPUs", "GPU")
     state = _state(precision, optimizer, bytes_per_param)
     return _answer(n, state, _room(hardware, memory, reserve))
@@ -69,22 +70,21 @@ def _state(precision: str | None, optimizer: str | None, bytes_per_param: Text |
                 raise options.error(option, "--bytes-per-param already says the sum; drop one")
         label = "training state per parameter"
         s = options.quantity(
-            "bytes_per_param", bytes_per_param, parsing.factor, "s", label, "B/param"
+            "bytes_per_param", bytes_per_param, parsing.bytes_per_param, "s", label, "B/param"
         )
         inputs: Inputs = {"precision": None, "optimizer": None, "bytes_per_param": s.value}
         return _State(s, f"{units.figures(s.value)} bytes a parameter", inputs, [])
-    p_name, p = options.read("precision", precision or DEFAULT_PRECISION, optimizers.precision)
-    o_name, o = options.read("optimizer", optimizer or DEFAULT_OPTIMIZER, optimizers.optimizer)
-    s = _sum(p, o, f"--precision {p_name} --optimizer {o_name}")
+    p_name, p = options.read(
+        "precision", DEFAULT_PRECISION if precision is None else precision, optimizers.precision
+    )
+    o_name, o = options.read(
+        "optimizer", DEFAULT_OPTIMIZER if optimizer is None else optimizer, optimizers.optimizer
+    )
+    s = states.bytes_per_param(p, o, f"--precision {p_name} --optimizer {o_name}")
     notes = [o.note] if o.note else []
     notes += _other_recipe(p_name, s, o)
     inputs = {"precision": p_name, "optimizer": o_name, "bytes_per_param": s.value}
     return _State(s, f"{p_name} {o_name}", inputs, notes)
-
-
-def _sum(p: optimizers.Precision, o: optimizers.Optimizer, source: str) -> Quantity:
-    terms = [given(*term, "B/param", source) for term in optimizers.terms(p, o)]
-    return memory.bytes_per_param(terms)
 
 
 def _other_recipe(name: str, s: Quantity, o: optimizers.Optimizer) -> list[str]:
@@ -93,7 +93,7 @@ def _other_recipe(name: str, s: Quantity, o: optimizers.Optimizer) -> list[str]:
     if other is None:
         return []
     terms = [units.figures(t.bytes) for t in optimizers.terms(optimizers.PRECISIONS[other], o)]
-    total = _sum(optimizers.PRECISIONS[other], o, "").value
+    total = states.bytes_per_param(optimizers.PRECISIONS[other], o, "").value
     says = f"keeps {units.figures(total)} bytes {{}} ({'+'.join(terms)})"
     if other == "fp32":
         return [f"fp32 {says.format('too' if total == s.value else 'a parameter')}"]
@@ -112,7 +112,7 @@ def _room(hardware: str | None, size: Text | None, reserve: Text | None) -> _Roo
         capacity = options.quantity("memory", size, parsing.memory, "M₁", label, "B/GPU")
         notes = [] if hardware is None else [f"--memory stands in for that of {hardware}"]
         return _Room(capacity, None, held, units.gb_and_gib(capacity.value) + less, None, notes)
-    accelerator, notes = device(hardware or DEFAULT_HARDWARE)
+    accelerator, notes = device(DEFAULT_HARDWARE if hardware is None else hardware)
     seen = accelerator.memory_visible
     visible = seen and given("M₁", "memory the driver reports", seen.value, "B/GPU", seen.source)
     said = accelerator.short_name + less
@@ -132,10 +132,10 @@ def _answer(n: Quantity, state: _State, room: _Room) -> Answer:
         "reserve": None if room.reserve is None else room.reserve.value,
     }
     result = {
-        "params": N.value,
+        "params": int(N.value),
         "bytes_per_param": state.s.value,
         "memory_bytes": M.value,
-        "params_replicated": N1.value,
+        "params_replicated": int(N1.value),
     }
     words = partial(_words, n, state, room, M, N, N1)
     return Answer("max-model", inputs, result, words, (N,), (N1,))
@@ -144,8 +144,9 @@ def _answer(n: Quantity, state: _State, room: _Room) -> Answer:
 def _words(
     n: Quantity, state: _State, room: _Room, M: Quantity, N: Quantity, N1: Quantity
 ) -> Words:
+    rest = "no activations, nothing else" if room.reserve is None else "the rest in the reserve"
     notes = [
-        "the pooled bound: all state sharded over all GPUs, no activations, nothing else",
+        f"the pooled bound: all state sharded over all GPUs, {rest}",
         f"one GPU alone, unsharded, holds {units.count(N1.value)}; "
         f"all {n.value:,} pool {units.gb_and_gib(M.value)}",
     ]

@@ -8,10 +8,11 @@ from napkin.errors import NapkinError, quoted
 from napkin.quantity import Quantity
 from napkin.questions import options, throughput
 from napkin.questions.answer import Answer, Inputs, Words
+from napkin.questions.examples import MFU as MFU_EXAMPLE
 from napkin.questions.options import Text
 from napkin.questions.promised import DEFAULT_DTYPE, DEFAULT_HARDWARE, PROMISED, Promise, promise
+from napkin.questions.state import parameters
 from napkin.questions.throughput import Throughput
-from napkin.questions.train_time import parameters
 
 CONVENTIONS = (
     "six_n",
@@ -24,12 +25,12 @@ CONVENTIONS = (
 )
 RECOMPUTE = ("none", "full")
 
-# CS336 lecture 2 calls 50 % good and 5 % bad; published large runs lie between 25 and 50 %.
+# CS336 lecture 2: 50 % is good, 5 % is poor.
 VERDICTS = (
-    (0.5, "good: 50 % and more is what well-tuned dense runs reach"),
-    (0.3, "usual for large runs; 50 % is good"),
-    (0.05, "low: 50 % is good, most large runs reach 30 %"),
-    (0.0, "poor: something other than matmuls takes the time; 50 % is good"),
+    (0.5, "good: 50 % and more is what to aim for"),
+    (0.3, "fair: 50 % is good, 5 % is poor"),
+    (0.05 + 1e-9, "low: 50 % is good, 5 % is poor"),
+    (0.0, "poor: 50 % is good; something other than matmuls takes the time"),
 )
 SUSPECTS = (
     "more than the peak can do: look at --gpus (tokens/s of all GPUs?), "
@@ -97,21 +98,25 @@ class _Model:
 
     f: Quantity | None
     frozen_base: bool
+    counts: bool  # whether the MFU rests on f: a log's FLOP are counted already
     inputs: Inputs
 
 
 def _model(
     measured: Throughput, params: Text | None, active: Text | None, frozen_base: bool
 ) -> _Model:
+    counts = measured.A is None
+    if options.switch("frozen_base", frozen_base) and not counts:
+        raise options.error("frozen_base", "does nothing here: the FLOP are counted already")
     if params is None:
-        if measured.r1 is not None:
-            raise NapkinError(f"mfu needs --params, as in: {throughput.EXAMPLE}")
+        if counts:
+            raise NapkinError(f"mfu needs --params, as in: {MFU_EXAMPLE}")
         if active is not None:
             raise options.error("active_params", "goes with --params")
-        return _Model(None, frozen_base, {"params": None, "active_params": None})
+        return _Model(None, False, False, {"params": None, "active_params": None})
     N, N_active = parameters(params, active)
     f = compute.flop_per_token(N_active, frozen_base)
-    return _Model(f, frozen_base, {"params": N.value, "active_params": N_active.value})
+    return _Model(f, frozen_base, counts, {"params": N.value, "active_params": N_active.value})
 
 
 def _recompute(text: str) -> str:
@@ -142,33 +147,37 @@ def _answer(
     }
     result = {
         "mfu": MFU.value,
-        "conventions": dict.fromkeys(CONVENTIONS) | {"six_n": None if f is None else MFU.value},
+        "conventions": dict.fromkeys(CONVENTIONS) | {"six_n": MFU.value if model.counts else None},
         "hfu": hfu,
         "mfu_measured": None,
         "flops_per_token": None if f is None else f.value,
         "flops_per_second_per_gpu": A.value,
         "tokens_per_second_per_gpu": None if r1 is None else r1.value,
     }
-    words = partial(_words, MFU, HFU, model, promised)
+    words = partial(_words, MFU, HFU, model, [*measured.notes, *promised.notes], promised)
     steps = (MFU,) if HFU is None else (MFU, HFU)
-    asides = () if r1 is None or f is None else (r1,)
+    asides = () if r1 is None else (r1,)
     return Answer("mfu", inputs, result, words, steps, asides)
 
 
-def _words(MFU: Quantity, HFU: Quantity | None, model: _Model, promised: Promise) -> Words:
+def _words(
+    MFU: Quantity, HFU: Quantity | None, model: _Model, beside: list[str], promised: Promise
+) -> Words:
     notes, warnings = [], list(promised.warnings)
     if MFU.value > 1:
         warnings.insert(0, SUSPECTS)
+    elif HFU is not None and HFU.value > 1:
+        warnings.insert(0, f"HFU {HFU} is {SUSPECTS}")
     else:
         notes.append(next(said for least, said in VERDICTS if MFU.value >= least))
     if HFU is not None:
         notes.append(f"HFU {HFU} counts the second forward pass; MFU stays {MFU}")
     if model.frozen_base:
         notes.append("4N: a frozen base has no weight gradients; adapters are not counted")
-    elif model.f is not None:
+    elif model.counts:
         notes.append("6N counts every weight once per token, and no attention")
-    counted = "" if model.f is None else " · 4N" if model.frozen_base else " · 6N"
+    else:
+        notes.append("the FLOP are as given, by whichever convention they were counted")
+    counted = "" if not model.counts else " · 4N" if model.frozen_base else " · 6N"
     device = promised.accelerator.short_name
-    return Words(
-        f"{MFU} MFU", f"of {device} · {promised.kind}{counted}", notes + promised.notes, warnings
-    )
+    return Words(f"{MFU} MFU", f"of {device} · {promised.kind}{counted}", notes + beside, warnings)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from napkin.errors import NapkinError
+from napkin.errors import NapkinError, quoted
 from napkin.quantity import Quantity, given
 
 T = TypeVar("T")
@@ -32,9 +32,18 @@ def quantity(
     symbol: str,
     label: str,
     unit: str,
+    assumed: bool = False,
 ) -> Quantity:
-    """The option as an input of the derivation."""
-    return given(symbol, label, read(option, text, parse), unit, flag(option))
+    """The option as an input of the derivation, which tells what was assumed for it."""
+    source = f"{flag(option)} (assumed)" if assumed else flag(option)
+    return given(symbol, label, read(option, text, parse), unit, source)
+
+
+def switch(option: str, value: object) -> bool:
+    """True or False, as the command line's switches are."""
+    if not isinstance(value, bool):
+        raise error(option, f"{quoted(value)} is neither True nor False")
+    return value
 
 
 def required(question: str, example: str, **options: object) -> None:

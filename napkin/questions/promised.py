@@ -46,13 +46,14 @@ def device(hardware: object) -> tuple[Accelerator, list[str]]:
     notes = []
     if found.own:
         notes.append(f"{printable(found.name)} is your own file: {found.file}")
-    elif wanted in found.aliases:
-        notes.append(f"{wanted} is taken as {found.key} ({found.name})")
+    elif accelerators.alike(wanted) in map(accelerators.alike, found.aliases):
+        notes.append(f"{wanted.strip()} is taken as {found.key} ({found.name})")
     return found, notes
 
 
 def promise(hardware: object, dtype: object, peak: Text, sparse: bool) -> Promise:
     """The figure that --hardware, --dtype, --sparse and --peak choose."""
+    options.switch("sparse", sparse)
     accelerator, notes = device(hardware)
     dtype = options.read("dtype", dtype, dtypes.precision)
     if peak == MEASURED:
@@ -80,7 +81,9 @@ def _stated(
     accelerator: Accelerator, dtype: str, peak: Text, sparse: bool, notes: list[str]
 ) -> Promise:
     if sparse:
-        raise NapkinError("--sparse: --peak already says the rate; leave one of the two out")
+        raise NapkinError(
+            "--sparse: --peak (or NAPKIN_PEAK) already says the rate; leave one of the two out"
+        )
     P = options.quantity("peak", peak, _rate_or_word, "P", "peak as given", "FLOP/s/GPU")
     inputs = {"hardware": accelerator.key, "dtype": dtype, "peak": P.value, "sparse": False}
     return Promise(accelerator, dtype, P, f"{dtype} at {P}", inputs, notes)
@@ -104,8 +107,10 @@ def _beside(promise: Promise, sparse: bool) -> None:
     elif row.sparse:
         other = units.figures(row.sparse.value / 1e12)
         promise.notes.append(f"{dense} TFLOP/s is dense; the datasheet's {other} is 2:4 sparse")
+    reported = promise.accelerator.reported.get(promise.dtype)
+    if reported is not None and not sparse:
+        share = f"{reported.value / row.dense.value:.0%}"
+        rate = units.figures(reported.value / 1e12)
+        promise.notes.append(f"others measured up to {rate} TFLOP/s with large matmuls ({share})")
     if promise.dtype.startswith("fp8"):
-        promise.notes.append(
-            "fp8 doubles the peak, not the speed: published fp8 runs on Hopper reached "
-            "33-45 % of it"
-        )
+        promise.notes.append("fp8 doubles the peak, not the speed: expect a lower MFU than in bf16")

@@ -9,9 +9,8 @@ from napkin.errors import NapkinError
 from napkin.quantity import Quantity, coefficient
 from napkin.questions import options
 from napkin.questions.answer import Inputs
+from napkin.questions.examples import MFU
 from napkin.questions.options import flag
-
-EXAMPLE = "napkin mfu --params 6.738e9 --tokens-per-second 9600 --gpus 1"
 
 # The option that chooses the way -> the options that go with it.
 WAYS: dict[str, tuple[str, ...]] = {
@@ -36,6 +35,7 @@ class Throughput:
     r1: Quantity | None = None
     A: Quantity | None = None
     inputs: Inputs = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
 
 def read(settings: Given) -> Throughput:
@@ -50,14 +50,14 @@ def read(settings: Given) -> Throughput:
             raise options.error(option, f"does nothing beside {flag(way)}; leave it out")
     reader = _Reader(asked)
     found: Throughput = getattr(reader, way)()
-    found.inputs = reader.inputs
+    found.inputs, found.notes = reader.inputs, reader.notes
     return found
 
 
 def _not_one(chosen: list[str]) -> str:
     if chosen:
         return f"{' and '.join(map(flag, chosen))} say the same thing twice; leave one out"
-    return f"mfu needs a rate, one of {', '.join(map(flag, WAYS))}, as in: {EXAMPLE}"
+    return f"mfu needs a rate, one of {', '.join(map(flag, WAYS))}, as in: {MFU}"
 
 
 class _Reader:
@@ -66,6 +66,7 @@ class _Reader:
     def __init__(self, asked: Given) -> None:
         self.asked = asked
         self.inputs: Inputs = {}
+        self.notes: list[str] = []
 
     def tokens_per_second(self) -> Throughput:
         rate = self._count("tokens_per_second", "r", "tokens per second, all GPUs", "token/s")
@@ -99,11 +100,13 @@ class _Reader:
                     raise options.error(option, "does nothing beside --tokens-per-step")
             label = "tokens per optimizer step"
             return self._count("tokens_per_step", "K", label, "token/step")
+        if {"global_batch", "micro_batch"} <= set(counted):
+            raise options.error("micro_batch", "--global-batch already says it; leave one out")
         if "seq_len" not in counted or len(counted) != 2:
             raise options.error(
                 "step_time",
                 "needs --tokens-per-step, or --seq-len with --global-batch, "
-                "or --seq-len with --micro-batch and --grad-accum",
+                "or --seq-len with --micro-batch (and --grad-accum)",
             )
         T = self._whole("seq_len", "T", "sequence length", "token/seq")
         return compute.tokens_per_step(T, self._batch(n))
@@ -114,14 +117,18 @@ class _Reader:
                 raise options.error("grad_accum", "is in --global-batch already; leave it out")
             return self._whole("global_batch", "G", "global batch", "seq/step")
         b = self._whole("micro_batch", "b", "micro-batch of one GPU", "seq/GPU")
-        self.asked.setdefault("grad_accum", 1)
+        if "grad_accum" not in self.asked:
+            self.asked["grad_accum"] = 1
+            self.notes.append("no gradient accumulation (assumed): a step is one micro-step")
         a = self._whole("grad_accum", "a", "gradient accumulation", "1/step")
         return compute.global_batch(b, a, n)
 
     def tokens(self) -> Throughput:
-        D = self._count("tokens", "D", "training tokens", "token")
+        D = self._take("tokens", parsing.count, "D", "training tokens", "token")
         has = [o for o in ("time", "gpu_hours") if o in self.asked]
-        if len(has) != 1:
+        if len(has) == 2:
+            raise options.error("gpu_hours", "--time already says it; leave one out")
+        if not has:
             raise options.error("tokens", "needs --time with --gpus, or --gpu-hours")
         if has == ["gpu_hours"]:
             if "gpus" in self.asked:
@@ -153,7 +160,7 @@ class _Reader:
         return self._take(option, parsing.whole, symbol, label, unit)
 
     def _count(self, option: str, symbol: str, label: str, unit: str) -> Quantity:
-        return self._take(option, parsing.count, symbol, label, unit)
+        return self._take(option, parsing.per_second, symbol, label, unit)
 
     def _take(self, option: str, parse: Any, symbol: str, label: str, unit: str) -> Quantity:
         found = options.quantity(option, self.asked[option], parse, symbol, label, unit)

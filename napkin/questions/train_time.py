@@ -6,20 +6,22 @@ from typing import NamedTuple
 
 from napkin import parsing, units
 from napkin.accounting import compute, memory
-from napkin.quantity import Quantity, coefficient, given
+from napkin.quantity import Quantity, given
 from napkin.questions import options
 from napkin.questions.answer import Answer, Words
+from napkin.questions.examples import TRAIN_TIME
 from napkin.questions.options import Text
 from napkin.questions.promised import DEFAULT_DTYPE, DEFAULT_HARDWARE, PROMISED, Promise, promise
+from napkin.questions.state import bytes_per_param, parameters
 from napkin.specs.accelerator import Figure
+from napkin.specs.optimizers import OPTIMIZERS, PRECISIONS
 
-EXAMPLE = "napkin train-time --params 70e9 --tokens 15e12 --gpus 1024"
 ASSUMED_MFU = "50%"
 
 COUNTED = "6ND: a matmul costs 2·m·n·p FLOP, once forward, twice backward; no attention"
 
-# What AdamW keeps in fp32 and in mixed precision alike; max-model shows the terms.
-STATE = coefficient(16, "B/param", "weights, gradients and AdamW's state")
+# fp32 AdamW keeps as much; max-model shows the terms of every recipe.
+STATE = bytes_per_param(PRECISIONS["mixed"], OPTIMIZERS["adamw"], "mixed precision AdamW")
 
 
 @dataclass(slots=True)
@@ -55,7 +57,7 @@ def train_time(
 
     Options as on the command line, as text or numbers. Raises NapkinError.
     """
-    options.required("train-time", EXAMPLE, params=params, tokens=tokens, gpus=gpus)
+    options.required("train-time", TRAIN_TIME, params=params, tokens=tokens, gpus=gpus)
     N, N_active = parameters(params, active_params)
     D, e = _tokens(tokens, epochs)
     share = ASSUMED_MFU if mfu is None else mfu
@@ -65,7 +67,9 @@ def train_time(
         D=D,
         epochs=e,
         n=options.quantity("gpus", gpus, parsing.whole, "n", "GPUs", "GPU"),
-        MFU=options.quantity("mfu", share, parsing.fraction, "MFU", "utilization", "%"),
+        MFU=options.quantity(
+            "mfu", share, parsing.fraction, "MFU", "utilization", "%", assumed=mfu is None
+        ),
         promised=promise(hardware, dtype, peak, sparse),
         price=None
         if price is None
@@ -73,19 +77,6 @@ def train_time(
         assumed=mfu is None,
     )
     return _answer(run)
-
-
-def parameters(params: Text | None, active_params: Text | None) -> tuple[Quantity, Quantity]:
-    """N and the parameters that compute: all of them, or a mixture of experts' active ones."""
-    N = options.quantity("params", params, parsing.count, "N", "parameters", "param")
-    if active_params is None:
-        return N, N
-    active = options.quantity(
-        "active_params", active_params, parsing.count, "N_act", "active parameters", "param"
-    )
-    if active.value > N.value:
-        raise options.error("active_params", f"{active} are more than the {N} there are")
-    return N, active
 
 
 def _tokens(tokens: Text | None, epochs: Text | None) -> tuple[Quantity, Quantity | None]:
@@ -144,7 +135,7 @@ def _answer(run: _Run) -> Answer:
     inputs = {
         "params": run.N.value,
         "active_params": run.N_active.value,
-        "tokens": run.D.value if run.epochs is None else run.D.args[0].value,
+        "tokens": run.D.value,
         "epochs": None if run.epochs is None else run.epochs.value,
         "gpus": run.n.value,
         **run.promised.inputs,
@@ -182,7 +173,7 @@ def _words(run: _Run, f: _Figures) -> Words:
         totals.append(f"{f.cost} at {run.price}")
     if f.E is not None:
         totals.append(f"{f.E} at most, all GPUs at their TDP")
-    state = f"16 B × {units.count(run.N.value)} = {f.S} of training state"
+    state = f"{units.figures(STATE.value)} B × {units.count(run.N.value)} = {f.S} of training state"
     needs = f"{state} needs at least {f.n_min.value:,} of these GPUs"
     fits = run.n.value >= f.n_min.value
     return Words(

@@ -12,7 +12,8 @@ UNBOUNDED = 4000
 def console(out: TextIO) -> Console:
     """NO_COLOR means no escape codes at all; FORCE_COLOR colours a pipe and never cuts it."""
     terminal = out.isatty()
-    colour = not os.environ.get("NO_COLOR") and (terminal or bool(os.environ.get("FORCE_COLOR")))
+    forced = os.environ.get("FORCE_COLOR", "0") not in ("", "0")
+    colour = not os.environ.get("NO_COLOR") and (terminal or forced)
     return Console(
         file=out,
         force_terminal=colour,

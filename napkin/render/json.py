@@ -5,12 +5,14 @@ from typing import Any, TextIO
 
 from napkin import __version__
 from napkin.questions.answer import Answer, Report
+from napkin.render import plain
 
 SCHEMA = 1
 
 
 def write(report: Report, out: TextIO) -> None:
-    out.write(text(report) + "\n")
+    document = text(report) + "\n"
+    out.write(document if plain.speaks_utf8(out) else plain.json_text(document))
 
 
 def text(report: Report) -> str:

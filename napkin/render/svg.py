@@ -7,6 +7,7 @@ from typing import TextIO
 from rich.console import Console
 
 from napkin.questions.answer import Report
+from napkin.render import plain
 from napkin.render.table import screen
 
 WIDTH = 100
@@ -25,4 +26,5 @@ def write(report: Report, out: TextIO) -> None:
     )
     screen(report, on)
     svg = on.export_svg(title=f"napkin {report.question}")
-    out.write(re.sub(r"@font-face\s*\{[^}]*\}\s*", "", svg))
+    svg = re.sub(r"@font-face\s*\{[^}]*\}\s*", "", svg)
+    out.write(svg if plain.speaks_utf8(out) else plain.xml_text(svg))

@@ -6,7 +6,6 @@ from typing import TextIO
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
-from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -47,7 +46,6 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
         if report.table.caption:
             yield Text(report.table.caption, ASIDE)
         if not several:
-            yield from _sources(report.answers[0])
             yield from _remarks(report.answers[0])
         return
     for number, answer in enumerate(report.answers):
@@ -70,9 +68,9 @@ def _headline(answer: Answer) -> Text:
 
 
 def _working(answer: Answer, width: int) -> RichTable:
-    # What was typed is in the headline and in the numbers.
+    # A count that was typed is in the headline and in the numbers; a rate has a row.
     derived = quantity.derivation(*answer.steps)
-    steps = [step for step in derived if step.args or not step.source.startswith("--")]
+    steps = [q for q in derived if q.args or "/" in q.unit or not q.source.startswith("--")]
     rows = [(Text(s.symbol), _label(s), _formula(s), Text(str(s))) for s in steps]
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
     table.add_column("", style=ACCENT, overflow="fold")
@@ -128,10 +126,3 @@ def _grid(table: Table) -> RichTable:
     for row in table.rows:
         grid.add_row(*map(Text, row))
     return grid
-
-
-def _sources(answer: Answer) -> Iterator[RenderableType]:
-    for block, texts in answer.result.get("sources", {}).items():
-        yield ""
-        yield Text(f"sources of {block.replace('_', ' ')}")
-        yield from (Padding(Text(text, ASIDE), (0, 0, 0, 2), expand=False) for text in texts)

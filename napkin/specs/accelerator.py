@@ -28,6 +28,9 @@ class Interconnect(NamedTuple):
     name: str
     bidirectional: Figure | None = None
     unidirectional: Figure | None = None
+    unidirectional_per_peer: Figure | None = None  # where one peer gets only some of the links
+    direction_not_stated: Figure | None = None  # a vendor's figure that does not say which
+    per_node: Figure | None = None
     domain: Figure | None = None
 
 
@@ -48,6 +51,7 @@ class Accelerator:
     aliases: tuple[str, ...] = ()
     device_names: tuple[str, ...] = ()  # as the driver prints them
     devices_per_package: int = 1
+    reported: dict[str, Figure] = field(default_factory=dict)  # others' matmuls, FLOP/s
     accumulate: str = ""  # what the matrix units of `peak` add up in
     memory_visible: Figure | None = None  # as the driver reports it
     memory_torch: tuple[Figure, ...] = ()  # the range of totals that torch was seen to report
@@ -66,7 +70,8 @@ class Accelerator:
     def peak_of(self, dtype: str, sparse: bool = False) -> Figure:
         """The promised FLOP/s. Raises NapkinError that names what the device has."""
         if dtype not in self.peak:
-            raise NapkinError(f"{self.key} has no {dtype} figure; it has {' '.join(self.peak)}")
+            has = [name for name in self.peak if not name.endswith("_vector")]
+            raise NapkinError(f"{self.key} has no {dtype} figure; it has {' '.join(has)}")
         peak = self.peak[dtype]
         if not sparse:
             return peak.dense

@@ -6,40 +6,80 @@ give an L40S the A100's peak.
 
 import os
 import re
-from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 
-from napkin.errors import NapkinError, quoted, suggestion
+from napkin.errors import NapkinError, printable, quoted, suggestion
 from napkin.specs import dtypes, hardware_file
 from napkin.specs.accelerator import Accelerator
 from napkin.specs.folders import own_folder, shipped_folder
 
+SUFFIXES = (".yaml", ".yml")
+
 
 def find(wanted: str) -> Accelerator:
     """The accelerator of that name, alias, device name or file. Raises NapkinError."""
-    if os.sep in wanted or "/" in wanted or wanted.endswith((".yaml", ".yml")):
-        path = Path(wanted).expanduser()
-        return _loaded(path, shown=wanted, own=True)
-    name, folder = _alike(wanted), own_folder()
-    own = _path_of(Path(folder), name) if os.path.isdir(folder) else None
-    if own is not None:
-        return _loaded(own, shown=str(own), own=True)
-    shipped = _shipped(name)
-    if shipped is not None:
-        return shipped
-    raise NapkinError(_not_found(wanted))
+    if _is_path(wanted):
+        return _of_path(wanted)
+    name = alike(wanted)
+    found = _own(name)
+    if found is None:
+        found = _shipped(name)
+        if found is not None:
+            # The user's file of that name wins under each of its names.
+            found = _own(found.key) or found
+    if found is None:
+        raise NapkinError(_not_found(wanted))
+    return found
+
+
+def _is_path(wanted: str) -> bool:
+    if wanted.endswith(SUFFIXES):
+        return True
+    # A driver may print `MI250X / MI250`.
+    return (os.sep in wanted or "/" in wanted) and " / " not in wanted
+
+
+def _of_path(wanted: str) -> Accelerator:
+    path = Path(wanted).expanduser()
+    if not os.path.exists(path) and _shipped(alike(path.stem)):
+        raise NapkinError(f"{printable(wanted)}: no such file; did you mean {path.stem!r}?")
+    return _loaded(path, shown=wanted, own=True)
+
+
+def _own(name: str) -> Accelerator | None:
+    """The user's own; what two of the user's files answer to is refused."""
+    paths = _paths_of(own_folder(), name)
+    if len(paths) > 1:
+        files = " and ".join(path.name for path in paths)
+        raise NapkinError(f"{quoted(name)} is a name of two of your files, {files}; keep one")
+    return _loaded(paths[0], str(paths[0]), own=True) if paths else None
+
+
+@cache
+def _shipped(name: str) -> Accelerator | None:
+    paths = _paths_of(str(shipped_folder()), name)
+    return _loaded(paths[0], paths[0].name, own=False) if paths else None
 
 
 def everything() -> list[Accelerator]:
-    """All that `find` knows by name, sorted by name; a user's own file wins over a shipped one."""
-    paths: dict[str, tuple[Path, bool]] = {}
-    for folder, own in ((shipped_folder(), False), (Path(own_folder()), True)):
-        paths |= {path.stem: (path, own) for path in _files(folder)}
-    return [
-        _loaded(path, shown=str(path) if own else path.name, own=own)
-        for _, (path, own) in sorted(paths.items())
-    ]
+    """All that `find` knows by name, sorted by name; a user's own file wins over a shipped one.
+
+    A file of the user's that cannot be read is left out: `broken` names it.
+    """
+    shipped = _files(str(shipped_folder()))
+    found = {path.stem: _loaded(path, path.name, own=False) for path in shipped}
+    for path in _files(own_folder()):
+        with suppress(NapkinError):
+            found[path.stem] = _loaded(path, str(path), own=True)
+    return [found[key] for key in sorted(found)]
+
+
+def broken() -> list[NapkinError]:
+    """What is wrong with the user's own files, the first problem of each."""
+    wrong = (hardware_file.problems(path, str(path)) for path in _files(own_folder()))
+    return [problems[0] for problems in wrong if problems]
 
 
 def peak(device_name: str, dtype: str, sparse: bool = False) -> float:
@@ -52,47 +92,57 @@ def peak(device_name: str, dtype: str, sparse: bool = False) -> float:
     return find(str(device_name)).peak_of(dtypes.precision(dtype), sparse).value
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    return iter(sorted(folder.glob("*.yaml"))) if folder.is_dir() else iter(())
+def _files(folder: str) -> list[Path]:
+    """The hardware files of a folder, by name; hidden ones are passed over."""
+    try:
+        names = sorted(os.listdir(folder))
+    except (OSError, ValueError):  # no such folder, which is usual
+        return []
+    return [Path(folder, n) for n in names if n.endswith(SUFFIXES) and not n.startswith(".")]
 
 
-def _alike(name: str) -> str:
+def alike(name: str) -> str:
     """Case, blanks, dashes and underscores do not tell two names apart."""
     return re.sub(r"[\s_-]+", "-", name.strip().casefold())
 
 
-def _path_of(folder: Path, wanted: str) -> Path | None:
-    direct = folder / f"{wanted}.yaml"
-    if direct.is_file():
-        return direct
-    return next((path for path in _files(folder) if _answers_to(path, wanted)), None)
+def _paths_of(folder: str, name: str) -> list[Path]:
+    direct = os.path.join(folder, f"{name}.yaml")
+    if os.path.isfile(direct):
+        return [Path(direct)]
+    return [path for path in _files(folder) if _answers_to(path, name)]
 
 
 def _answers_to(path: Path, wanted: str) -> bool:
-    if _alike(path.stem) == wanted:
+    if alike(path.stem) == wanted:
         return True
     # Only a file that holds the name at all is parsed: 52 parses would be felt.
     try:
-        if not wanted or wanted not in _alike(path.read_text("utf-8", errors="replace")):
+        if not wanted or wanted not in alike(path.read_text("utf-8", errors="replace")):
             return False
     except OSError:
         return False
-    return wanted in map(_alike, _loaded(path, path.name, own=False).names)
+    with suppress(NapkinError):  # a broken file of the user's is no reason to find nothing
+        return wanted in map(alike, _loaded(path, path.name, own=False).names)
+    return False
 
 
 def _not_found(wanted: str) -> str:
-    words = set(_alike(wanted).split("-"))
+    if "," in wanted:
+        return f"{quoted(wanted)} has a comma, which separates scenarios; write one name"
+    words = set(alike(wanted).split("-"))
     known = everything()
     fits = {
         each.key: name
         for each in known
         for name in each.names
-        if words <= set(_alike(name).split("-"))
+        if words <= set(alike(name).split("-"))
     }
     if fits:
-        several = ", ".join(key if key == n else f"{key} ({n})" for key, n in fits.items())
-        return f"{quoted(wanted)} is no exact name; write one of: {several}"
-    near = suggestion(_alike(wanted), [n for each in known for n in (each.key, *each.aliases)])
+        said = [key if key == name else f"{key} ({name})" for key, name in fits.items()]
+        which = f"one of: {', '.join(said)}" if len(said) > 1 else said[0]
+        return f"{quoted(wanted)} is no exact name; write {which}"
+    near = suggestion(alike(wanted), [n for each in known for n in (each.key, *each.aliases)])
     return f"no hardware is called {quoted(wanted)}{near or '; `napkin hardware` lists all'}"
 
 
@@ -103,12 +153,6 @@ def _loaded(path: Path, shown: str, own: bool) -> Accelerator:
     except (OSError, ValueError):
         version = (0, 0)  # the reader says what is wrong
     return _cached(path, shown, own, version)
-
-
-@cache
-def _shipped(wanted: str) -> Accelerator | None:
-    path = _path_of(shipped_folder(), wanted)
-    return None if path is None else _loaded(path, path.name, own=False)
 
 
 @lru_cache(maxsize=256)

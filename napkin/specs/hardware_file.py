@@ -14,7 +14,7 @@ from napkin.specs.yaml_file import Reader, Section
 def read(path: Path, shown: str, own: bool) -> Accelerator:
     """The accelerator of a file. Raises the first of its problems, a NapkinError."""
     file = yaml_file.load(path, shown)
-    fields = file.read(READERS, REQUIRED)
+    fields = _fields(file)
     if file.problems:
         raise file.problems[0]
     return Accelerator(key=path.stem, file=file.file, own=own, **fields)
@@ -26,8 +26,17 @@ def problems(path: Path, shown: str) -> list[NapkinError]:
         file = yaml_file.load(path, shown)
     except NapkinError as error:
         return [error]
-    file.read(READERS, REQUIRED)
+    _fields(file)
     return file.problems
+
+
+def _fields(file: Section) -> dict[str, Any]:
+    """What Accelerator takes; what is wrong with it is in the file's problems."""
+    fields = file.read(READERS, REQUIRED)
+    printed, visible = fields.get("memory"), fields.get("memory_visible")
+    if printed and visible and not NEAR[0] < visible.value / printed.value < NEAR[1]:
+        file.complain("is far from memory; which of the two is right?", "memory_visible")
+    return fields
 
 
 def _figure(parse: Callable[[str], float]) -> Reader:
@@ -57,7 +66,16 @@ def _peak(section: Section, key: str) -> Peak | None:
         return Peak(Figure(*section.value(key, parsing.rate)))
     row = section.section(key)
     fields = row.read(dict.fromkeys(Peak._fields, _figure(parsing.rate)), required=("dense",))
-    return Peak(**fields) if "dense" in fields else None
+    if "dense" not in fields:
+        return None
+    peak = Peak(**fields)
+    if peak.sparse and peak.sparse.value < peak.dense.value:
+        section.complain("dense is above sparse; are the two swapped?", key)
+    return peak
+
+
+def _reported(section: Section, key: str) -> dict[str, Figure]:
+    return section.section(key).read(dict.fromkeys(PEAKS, _figure(parsing.rate)))
 
 
 def _interconnect(section: Section, key: str) -> Interconnect | None:
@@ -70,13 +88,18 @@ def _sources(section: Section, key: str) -> dict[str, Any]:
 
 
 PEAKS = (*dtypes.PRECISIONS, *dtypes.ALIASES, "fp64_vector", "fp32_vector")
-SOURCED = ("peak", "memory", "interconnect", "tdp", "device_names", "released")
+SOURCED = ("peak", "reported", "memory", "interconnect", "tdp", "device_names", "released")
 INTERCONNECT: dict[str, Reader] = {
     "name": Section.text,
     "bidirectional": _figure(parsing.bandwidth),
     "unidirectional": _figure(parsing.bandwidth),
+    "unidirectional_per_peer": _figure(parsing.bandwidth),
+    "direction_not_stated": _figure(parsing.bandwidth),
+    "per_node": _figure(parsing.whole),
     "domain": _figure(parsing.whole),
 }
+# What a driver reports beside what the box says: GB read as GiB, less what ECC takes.
+NEAR = (0.8, 1.2)
 REQUIRED = ("name", "peak", "memory")
 READERS: dict[str, Reader] = {
     "name": Section.text,
@@ -88,6 +111,7 @@ READERS: dict[str, Reader] = {
     "device_names": Section.texts,
     "devices_per_package": lambda section, key: section.value(key, parsing.whole)[0],
     "peak": _peaks,
+    "reported": _reported,
     "accumulate": Section.text,
     "memory": _figure(parsing.memory),
     "memory_visible": _figure(parsing.memory),

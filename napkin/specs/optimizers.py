@@ -18,16 +18,15 @@ class Precision(NamedTuple):
     gradients: int
     master: int
     moment: int
-    said: str
 
 
 PRECISIONS = {
-    "fp32": Precision(4, 4, 0, 4, "everything in fp32"),
-    "mixed": Precision(2, 2, 4, 4, "bf16 weights and gradients, fp32 master weights"),
-    "mixed-fp32-grads": Precision(2, 4, 4, 4, "bf16 weights, fp32 gradients and master weights"),
-    "amp": Precision(4, 4, 0, 4, "autocast over fp32 weights"),
-    "bf16": Precision(2, 2, 0, 2, "everything in bf16, moments too"),
-    "bf16-fp32-moments": Precision(2, 2, 0, 4, "bf16 without master weights, moments in fp32"),
+    "fp32": Precision(4, 4, 0, 4),
+    "mixed": Precision(2, 2, 4, 4),
+    "mixed-fp32-grads": Precision(2, 4, 4, 4),
+    "amp": Precision(4, 4, 0, 4),
+    "bf16": Precision(2, 2, 0, 2),
+    "bf16-fp32-moments": Precision(2, 2, 0, 4),
 }
 
 

@@ -36,6 +36,7 @@ class Section:
         self.file, self.path, self.node = file, path, node
         self.problems: list[NapkinError] = [] if problems is None else problems
         self._nodes: dict[str, yaml.Node] = {}
+        self._keys: dict[str, yaml.Node] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 self.problems.append(self._error(key, "a key must be a word"))
@@ -43,13 +44,14 @@ class Section:
                 self.problems.append(self._error(key, f"{quoted(key.value)} is given twice"))
             else:
                 self._nodes[key.value] = value
+                self._keys[key.value] = key
 
     def read(
         self, readers: "Mapping[str, Reader]", required: tuple[str, ...] = ()
     ) -> dict[str, Any]:
         """What each key's reader makes of it; a key that cannot be read is left out."""
         found = {}
-        for key, node in self._nodes.items():
+        for key, node in self._keys.items():
             try:
                 if key not in readers:
                     hint = suggestion(key, readers) or f"; known are {', '.join(readers)}"
@@ -100,10 +102,13 @@ class Section:
     def _scalar(self, node: yaml.Node, key: str, read: Callable[[str], T]) -> tuple[T, str]:
         if not isinstance(node, yaml.ScalarNode):
             raise self._error(node, "is not a single value", key)
-        if not node.value.strip():
+        text = " ".join(node.value.split())  # a line break in a value is a blank
+        if not text:
             raise self._error(node, "is empty", key)
+        if not text.isprintable():
+            raise self._error(node, "holds a character that cannot be shown", key)
         try:
-            return read(node.value), self._place(node)
+            return read(text), self._place(node)
         except NapkinError as error:
             raise self._error(node, str(error), key) from None
 

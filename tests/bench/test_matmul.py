@@ -1,5 +1,6 @@
 """The measurement itself, for real, on the CPU."""
 
+import re
 import statistics
 
 import pytest
@@ -96,13 +97,53 @@ def test_be_02_a_size_that_does_not_fit_says_what_it_needs() -> None:
         matmul.bytes_needed(131072, "bf16") == 3 * 131072**2 * 2 == pytest.approx(103.1e9, rel=1e-3)
     )
     assert matmul.bytes_needed(8192, "bf16") == 5 * 8192**2 * 2
-    with pytest.raises(
-        NapkinError, match=r"--size: 131072 in bf16 needs 103\.1 GB, .* try --size 65536"
-    ):
+    with pytest.raises(NapkinError) as caught:
         matmul.measure(CPU, "bf16", 131072, 0.01)
+    message = re.fullmatch(
+        r"--size: 131072 in bf16 needs 103\.1 GB, [0-9.]+ GB are free; try --size ([0-9]+)",
+        str(caught.value),
+    )
+    assert message
+    free = devices.free_bytes(CPU)
+    assert free is None or matmul.bytes_needed(int(message[1]), "bf16") < free
 
 
 def test_precision_settings_come_back() -> None:
     before = torch.backends.cuda.matmul.fp32_precision
     matmul.measure(CPU, "fp32", 64, 0.01)
     assert torch.backends.cuda.matmul.fp32_precision == before
+
+
+def test_events_that_cannot_be_true_give_no_figure() -> None:
+    with pytest.raises(DeviceError, match="its events measure no time; no figure is given"):
+        matmul._doubt([0.0] * 10, 1.0, "a GPU")
+    assert matmul._doubt([1e-3] * 1000, 1.01, "a GPU") == ""
+    assert matmul._doubt([1e-3] * 1000, 2.0, "a GPU") == (
+        "the device's events add up to 50% of the host's clock"
+    )
+    assert matmul._doubt([1e-5] * 1000, 1e-2, "a GPU").startswith("a call takes under 50 µs")
+
+
+def test_another_error_is_not_called_one_of_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("cuBLAS is out of order\nmore lines")
+
+    monkeypatch.setattr(matmul, "_measured", broken)
+    with pytest.raises(DeviceError, match=r"^this CPU: cuBLAS is out of order$"):
+        matmul.measure(CPU, "fp32", 64, 0.01)
+
+
+def test_memory_that_runs_out_is_called_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
+
+    monkeypatch.setattr(matmul, "_measured", full)
+    with pytest.raises(NapkinError, match=r"^--size: 64 in fp32 needs .* GB, more than there is"):
+        matmul.measure(CPU, "fp32", 64, 0.01)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
+@pytest.mark.parametrize("wanted", ["cuda:", "cuda:x", "cuda:-1", "cuda:9999", "gpu", ""])
+def test_a_device_that_bench_does_not_know_is_refused(wanted: str) -> None:
+    with pytest.raises(NapkinError, match="is not measured; write cuda, cuda:1 or cpu"):
+        devices.choose(wanted)

@@ -146,6 +146,24 @@ def test_csv_is_a_header_and_a_row_per_answer_with_warnings_apart() -> None:
     assert ran.stderr.startswith(b"warning: dense training cannot reach the 2:4 sparse figure")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such devices")
+def test_devices_and_closed_streams_are_written_to_or_named_in_one_line(tmp_path: Path) -> None:
+    for output, code, error in (
+        ("/dev/null", 0, ""),
+        ("/dev/full", 2, "Error: --output: /dev/full: No space left on device\n"),
+        (str(tmp_path), 2, f"Error: --output: {tmp_path}: Is a directory\n"),
+    ):
+        written = napkin(f"max-model --gpus 8 --format json --output {output}")
+        assert (written.code, written.out, written.err) == (code, "", error)
+    for redirection, says in (
+        (">/dev/full", "Error: stdout: No space left on device\n"),
+        (">&-", "Error: stdout: is closed\n"),
+    ):
+        command = f"{sys.executable} -m napkin max-model --gpus 8 {redirection}"
+        ran = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True)
+        assert (ran.returncode, ran.stderr.decode()) == (2, says)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="no SIGPIPE")
 def test_head_ends_it_quietly() -> None:
     command = f"{sys.executable} -m napkin hardware h100-sxm | head -n 1; exit ${{PIPESTATUS[0]}}"

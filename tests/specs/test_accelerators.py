@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from napkin import peak
 from napkin.errors import NapkinError
 from napkin.specs import accelerators
-from tests.running import answer
+from tests.running import answer, napkin
 
 OWN = "name: My card\npeak: {bf16: 100 TFLOP/s}\nmemory: 40 GB\n"
 
@@ -68,8 +68,8 @@ def test_peak_gives_training_code_the_dense_figure() -> None:
 
 
 def test_peak_has_no_fallback() -> None:
-    with pytest.raises(NapkinError, match="no hardware is called 'NVIDIA A10'"):
-        peak("NVIDIA A10", "bf16")
+    with pytest.raises(NapkinError, match="no hardware is called 'NVIDIA A16'"):
+        peak("NVIDIA A16", "bf16")
 
 
 NAMES = [name for each in accelerators.everything() for name in each.names]
@@ -87,4 +87,87 @@ def test_a_name_with_a_letter_more_or_less_finds_nothing_or_itself(
         except NapkinError as error:
             assert str(error).isprintable()
         else:
-            assert accelerators._alike(near) in map(accelerators._alike, found.names)
+            assert accelerators.alike(near) in map(accelerators.alike, found.names)
+
+
+def test_a_broken_file_of_the_user_s_costs_nothing_but_itself() -> None:
+    (own_folder() / "wrong.yaml").write_text("name: x\n")
+    assert napkin("mfu --achieved 400TFLOP/s --hardware h100").code == 0
+    ran = napkin("hardware")
+    assert (ran.code, ran.out.count("h100-sxm")) == (0, 1)
+    assert ran.err == f"warning: left out: {own_folder()}/wrong.yaml:1: missing peak, memory\n"
+    assert napkin("hardware h100sxm").err.endswith("did you mean 'h100-sxm'?\n")
+    assert napkin("hardware wrong").code == 2
+
+
+def test_an_own_file_is_marked_in_the_list() -> None:
+    (own_folder() / "h100-sxm.yaml").write_text(OWN)
+    assert "h100-sxm (yours)" in napkin("hardware").out
+
+
+@pytest.mark.parametrize("alias", ["h100", "H100", " h100 "])
+def test_an_alias_says_which_variant_it_took_in_any_spelling(alias: str) -> None:
+    found = answer(["mfu", "--achieved", "400TFLOP/s", "--hardware", alias])
+    assert f"{alias.strip()} is taken as h100-sxm (NVIDIA H100 SXM)" in found["notes"]
+
+
+def test_a_letter_that_cannot_be_shown_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "card.yaml"
+    path.write_text(OWN.replace("My card", r'"\e[31mRed\nCard"'))
+    ran = napkin(["hardware", str(path)])
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == f"Error: {path}:1: name: holds a character that cannot be shown\n"
+
+
+def test_an_own_file_wins_under_every_name_of_the_shipped_one() -> None:
+    (own_folder() / "h100-sxm.yaml").write_text(OWN)
+    for name in ("h100-sxm", "h100", "NVIDIA H100 80GB HBM3"):
+        assert accelerators.find(name).memory.value == 40e9
+
+
+def test_a_name_of_two_own_files_is_refused_with_both() -> None:
+    for file in ("one", "two"):
+        (own_folder() / f"{file}.yaml").write_text(OWN + "aliases: [foo]\n")
+    assert napkin("hardware foo").err == (
+        "Error: 'foo' is a name of two of your files, one.yaml and two.yaml; keep one\n"
+    )
+
+
+def test_hidden_files_and_folders_are_passed_over_and_yml_is_not() -> None:
+    (own_folder() / ".hidden.yaml").write_text("")
+    (own_folder() / "mine.yml").write_text(OWN)
+    ran = napkin("hardware")
+    assert (ran.code, ran.err) == (0, "")
+    assert "mine (yours)" in ran.out
+    assert accelerators.find("mine").memory.value == 40e9
+
+
+def test_a_shipped_file_s_name_with_its_suffix_is_told_to_leave_it_out() -> None:
+    assert napkin("hardware h100-sxm.yaml").err == (
+        "Error: h100-sxm.yaml: no such file; did you mean 'h100-sxm'?\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (
+            ("100 TFLOP/s", "{dense: 624e12, sparse: 312e12}"),
+            "2: peak.bf16: dense is above sparse; are the two swapped?",
+        ),
+        (
+            ("40 GB\n", "40 GB\nmemory_visible: 80 GB\n"),
+            "4: memory_visible: is far from memory; which of the two is right?",
+        ),
+        (
+            ("40 GB\n", "40 GB\ntdp: 1e6 W\n"),
+            "4: tdp: '1e6 W' is not plausible for a device's power (1 W to 100 kW)",
+        ),
+    ],
+)
+def test_figures_that_cannot_both_be_right_are_refused(
+    change: tuple[str, str], says: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "card.yaml"
+    path.write_text(OWN.replace(*change))
+    assert napkin(["hardware", str(path)]).err == f"Error: {path}:{says}\n"

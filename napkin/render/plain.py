@@ -1,0 +1,41 @@
+"""What a stream that cannot show a character gets instead: `x` for `×`, never a crash."""
+
+from typing import TextIO
+
+LETTERS = {
+    "×": "x",
+    "·": "|",
+    "−": "-",
+    "–": "-",
+    "µ": "u",
+    "₁": "1",
+    "³": "^3",
+    "…": "...",
+    "→": "->",
+    "≤": "<=",
+    "≥": ">=",
+    "≈": "~",
+}
+_TABLE = str.maketrans(LETTERS)
+
+
+def letters(text: str) -> str:
+    """The text in letters that any encoding has, `?` for those that have none."""
+    return "".join(LETTERS.get(c, c if c.isascii() else "?") for c in text)
+
+
+def json_text(text: str) -> str:
+    """A JSON document in ASCII: our own signs in letters, the user's escaped and so kept."""
+    import json  # only here: error messages need this module too
+
+    return "".join(c if c.isascii() else json.dumps(c)[1:-1] for c in text.translate(_TABLE))
+
+
+def xml_text(text: str) -> str:
+    """An XML document in ASCII that reads the same."""
+    return text.encode("ascii", "xmlcharrefreplace").decode("ascii")
+
+
+def speaks_utf8(out: TextIO) -> bool:
+    """Whether a document can go out as it is: JSON and SVG are UTF-8 or ASCII, nothing else."""
+    return (out.encoding or "utf-8").casefold().replace("-", "").replace("_", "") == "utf8"

@@ -13,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 import napkin
 from napkin.cli import streams
 from napkin.cli.commands import COMMANDS, screen
-from napkin.errors import NapkinError
+from napkin.errors import NapkinError, printable
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
@@ -60,6 +60,7 @@ class Group(TyperGroup):
         except Exception as error:
             if not hasattr(error, "show"):  # Typer's usage errors know how to print themselves
                 raise
+            error.message = printable(getattr(error, "message", ""))  # type: ignore[attr-defined]
             error.show(file=sys.stderr)
             sys.exit(getattr(error, "exit_code", 2))
         sys.exit(code if isinstance(code, int) else 0)

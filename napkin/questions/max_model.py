@@ -11,7 +11,7 @@ from napkin.questions import state as states
 from napkin.questions.answer import Answer, Inputs, Words
 from napkin.questions.examples import MAX_MODEL
 from napkin.questions.options import Text
-from napkin.questions.promised import DEFAULT_HARDWARE, device, printed_memory
+from napkin.questions.promised import DEFAULT_HARDWARE, device, how_found, printed_memory
 from napkin.specs import optimizers
 
 DEFAULT_PRECISION = "fp32"
@@ -112,7 +112,9 @@ def _room(hardware: str | None, size: Text | None, reserve: Text | None) -> _Roo
         capacity = options.quantity("memory", size, parsing.memory, "M₁", label, "B/GPU")
         notes = [] if hardware is None else [f"--memory stands in for that of {hardware}"]
         return _Room(capacity, None, held, units.gb_and_gib(capacity.value) + less, None, notes)
-    accelerator, notes = device(DEFAULT_HARDWARE if hardware is None else hardware)
+    wanted = DEFAULT_HARDWARE if hardware is None else hardware
+    accelerator = device(wanted)
+    notes = how_found(accelerator, wanted)
     seen = accelerator.memory_visible
     visible = seen and given("M₁", "memory the driver reports", seen.value, "B/GPU", seen.source)
     said = accelerator.short_name + less

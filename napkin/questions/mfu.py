@@ -154,16 +154,20 @@ def _answer(
         "flops_per_second_per_gpu": A.value,
         "tokens_per_second_per_gpu": None if r1 is None else r1.value,
     }
-    words = partial(_words, MFU, HFU, model, [*measured.notes, *promised.notes], promised)
+    words = partial(_words, MFU, HFU, model, measured, promised)
     steps = (MFU,) if HFU is None else (MFU, HFU)
     asides = () if r1 is None else (r1,)
     return Answer("mfu", inputs, result, words, steps, asides)
 
 
 def _words(
-    MFU: Quantity, HFU: Quantity | None, model: _Model, beside: list[str], promised: Promise
+    MFU: Quantity,
+    HFU: Quantity | None,
+    model: _Model,
+    measured: Throughput,
+    promised: Promise,
 ) -> Words:
-    notes, warnings = [], list(promised.warnings)
+    notes, warnings = [], promised.warnings()
     if MFU.value > 1:
         warnings.insert(0, SUSPECTS)
     elif HFU is not None and HFU.value > 1:
@@ -180,4 +184,5 @@ def _words(
         notes.append("the FLOP are as given, by whichever convention they were counted")
     counted = "" if not model.counts else " · 4N" if model.frozen_base else " · 6N"
     device = promised.accelerator.short_name
-    return Words(f"{MFU} MFU", f"of {device} · {promised.kind}{counted}", notes + beside, warnings)
+    notes += [*measured.notes, *promised.notes()]
+    return Words(f"{MFU} MFU", f"of {device} · {promised.kind}{counted}", notes, warnings)

@@ -11,7 +11,14 @@ from napkin.questions import options
 from napkin.questions.answer import Answer, Words
 from napkin.questions.examples import TRAIN_TIME
 from napkin.questions.options import Text
-from napkin.questions.promised import DEFAULT_DTYPE, DEFAULT_HARDWARE, PROMISED, Promise, promise
+from napkin.questions.promised import (
+    DEFAULT_DTYPE,
+    DEFAULT_HARDWARE,
+    PROMISED,
+    Promise,
+    printed_memory,
+    promise,
+)
 from napkin.questions.state import bytes_per_param, parameters
 from napkin.specs.accelerator import Figure
 from napkin.specs.optimizers import OPTIMIZERS, PRECISIONS
@@ -118,7 +125,7 @@ def _figures(run: _Run) -> _Figures:
         r=r,
         r1=compute.token_rate_per_gpu(r, run.n),
         S=S,
-        n_min=memory.min_gpus(S, run.promised.memory()),
+        n_min=memory.min_gpus(S, printed_memory(run.promised.accelerator)),
         cost=None if run.price is None else compute.cost(h, run.price),
         E=_energy(h, run.promised.accelerator.tdp),
     )
@@ -179,6 +186,6 @@ def _words(run: _Run, f: _Figures) -> Words:
     return Words(
         units.long_time(f.t.value),
         f"if MFU is {run.MFU}{assumed} · {device} · {run.promised.kind}",
-        [*totals, *([f"fits: {needs}"] if fits else []), *run.promised.notes, COUNTED],
-        [*([] if fits else [f"does not fit: {needs}"]), *run.promised.warnings],
+        [*totals, *([f"fits: {needs}"] if fits else []), *run.promised.notes(), COUNTED],
+        [*([] if fits else [f"does not fit: {needs}"]), *run.promised.warnings()],
     )

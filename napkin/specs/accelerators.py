@@ -22,13 +22,14 @@ def find(wanted: str) -> Accelerator:
     """The accelerator of that name, alias, device name or file. Raises NapkinError."""
     if _is_path(wanted):
         return _of_path(wanted)
-    name = alike(wanted)
-    found = _own(name)
+    name, folder = alike(wanted), own_folder()
+    has_own = os.path.isdir(folder)
+    found = _own(folder, name) if has_own else None
     if found is None:
         found = _shipped(name)
-        if found is not None:
+        if found is not None and has_own:
             # The user's file of that name wins under each of its names.
-            found = _own(found.key) or found
+            found = _own(folder, found.key) or found
     if found is None:
         raise NapkinError(_not_found(wanted))
     return found
@@ -48,9 +49,9 @@ def _of_path(wanted: str) -> Accelerator:
     return _loaded(path, shown=wanted, own=True)
 
 
-def _own(name: str) -> Accelerator | None:
+def _own(folder: str, name: str) -> Accelerator | None:
     """The user's own; what two of the user's files answer to is refused."""
-    paths = _paths_of(own_folder(), name)
+    paths = _paths_of(folder, name)
     if len(paths) > 1:
         files = " and ".join(path.name for path in paths)
         raise NapkinError(f"{quoted(name)} is a name of two of your files, {files}; keep one")

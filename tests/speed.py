@@ -27,7 +27,7 @@ COMPLETE = {
 CASES = (
     (f"{QUESTION} --format json", YAML, 1.45),
     (QUESTION, RICH, 1.45),
-    ("max-model --gpus 8", RICH, 1.45),
+    ("max-model --gpus 8 --hardware a100", RICH, 1.45),
     ("--help", RICH, 1.6),
     ("train-time --help", RICH, 1.6),
     ("completion", TYPER, 1.4),

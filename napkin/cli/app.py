@@ -39,7 +39,8 @@ class Group(TyperGroup):
         try:
             return super().invoke(ctx)
         except NapkinError as error:
-            print(f"Error: {error}", file=sys.stderr)
+            for line in str(error).split("\n"):  # a checked file may have several problems
+                print(f"Error: {line}", file=sys.stderr)
             raise typer.Exit(error.exit_code) from None
 
     def main(

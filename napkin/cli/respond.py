@@ -21,7 +21,7 @@ def respond(question: str, options: dict[str, Any]) -> None:
     given = {name: value for name, value in options.items() if value is not None}
     output = given.pop("output", None)
     output = None if output == "-" else output
-    format = render.chosen(given.pop("format", None), output)
+    format = render.chosen(given.pop("format", None), output, question)
     target = None if output is None else _opened(output)
     try:
         report = _asked(question, given)

@@ -86,3 +86,4 @@ class Report:
     answers: list[Answer]
     table: Table | None = None
     warnings: list[str] = field(default_factory=list)  # of no answer in particular
+    files: tuple[str, ...] = ()  # the text of the hardware files, for who wants one to start from

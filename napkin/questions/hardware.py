@@ -3,12 +3,14 @@
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from napkin import units
+from napkin.errors import NapkinError
 from napkin.quantity import Quantity, given
 from napkin.questions.answer import Answer, Report, Table, Words
-from napkin.specs import accelerators
+from napkin.specs import accelerators, hardware_file, yaml_file
 from napkin.specs.accelerator import Accelerator, Figure
 
 LISTED = ("bf16", "fp8")
@@ -16,11 +18,14 @@ RATE, BANDWIDTH = "FLOP/s/GPU", "B/s/GPU"
 NOTHING = "-"
 
 
-def hardware(names: Sequence[str] = ()) -> Report:
+def hardware(*, names: Sequence[str] = (), check: str | None = None) -> Report:
     """Every accelerator, or those asked for, as figures with their file and line.
 
-    Raises NapkinError for a name that is not known.
+    Raises NapkinError for a name that is not known, and for everything that is wrong
+    with a file to check, a line each.
     """
+    if check is not None:
+        return _checked(check)
     found = [accelerators.find(name) for name in names] or accelerators.everything()
     warnings = [] if names else [f"left out: {error}" for error in accelerators.broken()]
     if not names:
@@ -29,7 +34,31 @@ def hardware(names: Sequence[str] = ()) -> Report:
         table = _one(found[0])
     else:
         table = _side_by_side(found)
-    return Report("hardware", [_answer(each) for each in found], table, warnings)
+    files = tuple(yaml_file.text_of(each.path, each.file) for each in found)
+    return Report("hardware", [_answer(each) for each in found], table, warnings, files)
+
+
+def _checked(file: str) -> Report:
+    path = Path(file).expanduser()
+    problems = hardware_file.problems(path, file)
+    if problems:
+        raise NapkinError("\n".join(map(str, problems)))
+    report = hardware(names=[f"{path.parent}/{path.name}"])
+    (answer,) = report.answers
+    answer.words.condition += " · no problems found"
+    answer.warnings.extend(_doubts(accelerators.find(str(path.absolute()))))
+    return report
+
+
+def _doubts(device: Accelerator) -> Iterator[str]:
+    """What is allowed in a file, and may yet be a slip."""
+    for dtype, peak in device.peak.items():
+        ratio = peak.sparse.value / peak.dense.value if peak.sparse else 2
+        if abs(ratio - 2) > 0.01:
+            yield f"peak.{dtype}: sparse is {ratio:.3g} times dense; a note should say why"
+    for block in ("peak", "memory"):
+        if block not in device.sources:
+            yield f"no source of {block}: who says so?"
 
 
 def _answer(device: Accelerator) -> Answer:

@@ -8,7 +8,7 @@ from napkin.quantity import Quantity, given
 from napkin.questions import options
 from napkin.questions.answer import Inputs
 from napkin.questions.options import Text
-from napkin.specs import accelerators, dtypes
+from napkin.specs import accelerators, dtypes, here
 from napkin.specs.accelerator import Accelerator
 
 DEFAULT_HARDWARE = "h100-sxm"
@@ -73,6 +73,9 @@ def device(hardware: object) -> Accelerator:
 
 def how_found(accelerator: Accelerator, wanted: str) -> list[str]:
     """What to say of a name that stood for a variant, or of a file of the user's."""
+    if wanted == here.NAME:
+        found = here.device()
+        return [f"here is {found.name} ({found.file}), taken as {accelerator.key}"]
     if accelerator.own:
         return [f"{accelerator.name} is your own file: {accelerator.file}"]
     if accelerators.alike(wanted) in map(accelerators.alike, accelerator.aliases):

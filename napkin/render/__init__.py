@@ -13,22 +13,30 @@ if TYPE_CHECKING:
     from napkin.questions.answer import Report
 
 FORMATS = ("table", "json", "markdown", "csv", "svg")
+FILES = "yaml"  # what `napkin hardware` reads is what it can write
 SUFFIXES = {
     ".txt": "table",
     ".json": "json",
     ".md": "markdown",
     ".csv": "csv",
     ".svg": "svg",
+    ".yaml": FILES,
+    ".yml": FILES,
 }
 
 
-def chosen(format: str | None, output: str | None) -> str:
+def chosen(format: str | None, output: str | None, question: str) -> str:
     """The format asked for, else the one of the file's suffix, else a table."""
-    if format is not None:
-        if format not in FORMATS:
-            hint = suggestion(format, FORMATS) or f"; write one of {' '.join(FORMATS)}"
-            raise NapkinError(f"--format: {quoted(format)} is not a format{hint}")
-        return format
+    found = format if format is not None else _by_suffix(output)
+    if found == FILES and question != "hardware":
+        raise NapkinError("--format: yaml is what `napkin hardware NAME` writes; write json")
+    if found not in (*FORMATS, FILES):
+        hint = suggestion(found, FORMATS) or f"; write one of {' '.join(FORMATS)}"
+        raise NapkinError(f"--format: {quoted(format)} is not a format{hint}")
+    return found
+
+
+def _by_suffix(output: str | None) -> str:
     if output is None:
         return "table"
     suffix = PurePath(output).suffix.casefold()

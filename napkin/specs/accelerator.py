@@ -1,6 +1,7 @@
 """What is known of one accelerator, each figure with the file and line that says it."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 from napkin.errors import NapkinError
@@ -39,7 +40,8 @@ class Accelerator:
     """What its file says of one package (a MI250X is one package of two devices)."""
 
     key: str  # the file's name, which is what people type
-    file: str
+    file: str  # as it is named to the user
+    path: Path
     own: bool  # a user's file, not one that napkin ships
     name: str
     peak: dict[str, Peak]

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from napkin.errors import NapkinError, printable, quoted, suggestion
-from napkin.specs import dtypes, hardware_file
+from napkin.specs import dtypes, hardware_file, here
 from napkin.specs.accelerator import Accelerator
 from napkin.specs.folders import own_folder, shipped_folder
 
@@ -19,7 +19,12 @@ SUFFIXES = (".yaml", ".yml")
 
 
 def find(wanted: str) -> Accelerator:
-    """The accelerator of that name, alias, device name or file. Raises NapkinError."""
+    """The accelerator of that name, alias, device name or file, or of `here`, this machine.
+
+    Raises NapkinError.
+    """
+    if wanted == here.NAME:
+        return find(here.device().name)
     if _is_path(wanted):
         return _of_path(wanted)
     name, folder = alike(wanted), own_folder()

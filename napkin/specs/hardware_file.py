@@ -8,7 +8,7 @@ from napkin import parsing
 from napkin.errors import NapkinError
 from napkin.specs import dtypes, yaml_file
 from napkin.specs.accelerator import Accelerator, Figure, Interconnect, Peak
-from napkin.specs.yaml_file import Reader, Section
+from napkin.specs.yaml_file import Problem, Reader, Section
 
 
 def read(path: Path, shown: str, own: bool) -> Accelerator:
@@ -16,8 +16,8 @@ def read(path: Path, shown: str, own: bool) -> Accelerator:
     file = yaml_file.load(path, shown)
     fields = _fields(file)
     if file.problems:
-        raise file.problems[0]
-    return Accelerator(key=path.stem, file=file.file, own=own, **fields)
+        raise _in_order(file)[0]
+    return Accelerator(key=path.stem, file=file.file, path=path, own=own, **fields)
 
 
 def problems(path: Path, shown: str) -> list[NapkinError]:
@@ -27,7 +27,11 @@ def problems(path: Path, shown: str) -> list[NapkinError]:
     except NapkinError as error:
         return [error]
     _fields(file)
-    return file.problems
+    return list(_in_order(file))
+
+
+def _in_order(file: Section) -> list[Problem]:
+    return sorted(file.problems, key=lambda problem: problem.line)
 
 
 def _fields(file: Section) -> dict[str, Any]:

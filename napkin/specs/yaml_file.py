@@ -5,7 +5,7 @@ Values are taken as the user typed them, before YAML's own guesses: `312e12` is 
 refused; what is wrong says where it stands: `my.yaml:3: peak.bf16: ...`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +20,12 @@ T = TypeVar("T")
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+class Problem(NapkinError):
+    """What is wrong at a line of a file."""
+
+    line = 0
+
+
 class Section:
     """A YAML mapping that is read key by key; what is wrong with it is collected, not raised.
 
@@ -31,10 +37,10 @@ class Section:
         node: yaml.MappingNode,
         file: str,
         path: str = "",
-        problems: "list[NapkinError] | None" = None,
+        problems: "list[Problem] | None" = None,
     ) -> None:
         self.file, self.path, self.node = file, path, node
-        self.problems: list[NapkinError] = [] if problems is None else problems
+        self.problems: list[Problem] = [] if problems is None else problems
         self._nodes: dict[str, yaml.Node] = {}
         self._keys: dict[str, yaml.Node] = {}
         for key, value in node.value:
@@ -57,8 +63,8 @@ class Section:
                     hint = suggestion(key, readers) or f"; known are {', '.join(readers)}"
                     raise self._error(node, f"unknown key {quoted(key)}{hint}")
                 found[key] = readers[key](self, key)
-            except NapkinError as error:
-                self.problems.append(error)
+            except Problem as problem:
+                self.problems.append(problem)
         missing = [key for key in required if key not in self._nodes]
         if missing:
             self.problems.append(self._error(self.node, f"missing {', '.join(missing)}"))
@@ -66,6 +72,9 @@ class Section:
 
     def __len__(self) -> int:
         return len(self._nodes)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._nodes)
 
     def text(self, key: str) -> str:
         """The letters of a value."""
@@ -118,9 +127,11 @@ class Section:
     def _place(self, node: yaml.Node) -> str:
         return f"{self.file}:{node.start_mark.line + 1}"
 
-    def _error(self, node: yaml.Node, problem: str, key: str = "") -> NapkinError:
+    def _error(self, node: yaml.Node, problem: str, key: str = "") -> Problem:
         name = self._below(key) if key else self.path
-        return NapkinError(f"{self._place(node)}: {f'{name}: ' if name else ''}{problem}")
+        error = Problem(f"{self._place(node)}: {f'{name}: ' if name else ''}{problem}")
+        error.line = node.start_mark.line
+        return error
 
 
 Reader = Callable[[Section, str], Any]
@@ -129,7 +140,7 @@ Reader = Callable[[Section, str], Any]
 def load(path: Path, shown: str | None = None) -> Section:
     """The file's outermost mapping. Raises NapkinError, naming the file as `shown`."""
     shown = printable(shown or path)
-    text = _text(path, shown)
+    text = text_of(path, shown)
     try:
         _refuse_anchors(text, shown)
         node = yaml.compose(text, Loader)
@@ -148,7 +159,8 @@ def load(path: Path, shown: str | None = None) -> Section:
     return Section(node, shown)
 
 
-def _text(path: Path, shown: str) -> str:
+def text_of(path: Path, shown: str) -> str:
+    """A file's text, of a sensible size. Raises NapkinError."""
     try:
         if path.exists() and not path.is_file():
             raise NapkinError(f"{shown}: is not a file")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from napkin import peak
 from napkin.errors import NapkinError
-from napkin.specs import accelerators
+from napkin.specs import accelerators, yaml_file
 from tests.running import answer, napkin
 
 OWN = "name: My card\npeak: {bf16: 100 TFLOP/s}\nmemory: 40 GB\n"
@@ -171,3 +171,24 @@ def test_figures_that_cannot_both_be_right_are_refused(
     path = tmp_path / "card.yaml"
     path.write_text(OWN.replace(*change))
     assert napkin(["hardware", str(path)]).err == f"Error: {path}:{says}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [("h100-sxm", 1), ("gb300", 1), ("h100", 12), ("NVIDIA H100 80GB HBM3", 1), ("TPU v5 lite", 1)],
+)
+def test_one_answer_does_not_read_52_files(
+    name: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    load = yaml_file.load
+
+    def counting(path: Path, shown: str | None = None) -> yaml_file.Section:
+        read.append(path.stem)
+        return load(path, shown)
+
+    monkeypatch.setattr(yaml_file, "load", counting)
+    accelerators._shipped.cache_clear()
+    accelerators._cached.cache_clear()
+    accelerators.find(name)
+    assert 1 <= len(read) <= most

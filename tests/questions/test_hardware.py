@@ -1,0 +1,124 @@
+"""`napkin hardware`: a file of one's own, this machine's GPU, the file as a start."""
+
+from pathlib import Path
+
+import pytest
+
+from napkin.specs import here
+from tests.running import ROOT, answer, napkin
+
+BAD = """name: x
+peek: 3
+peak:
+  bf16: 5
+  fp9: 1e14
+  fp8: {dense: 2e14, sparse: 1e14}
+memory: 1
+memory: 2
+tdp: 700
+"""
+
+
+def test_check_names_every_problem_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(BAD)
+    ran = napkin(["hardware", "--check", str(path)])
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.replace(str(path), "mine.yaml").splitlines() == [
+        "Error: mine.yaml:2: unknown key 'peek'; did you mean 'peak'?",
+        "Error: mine.yaml:4: peak.bf16: '5' is not plausible for a peak (1e11 to 1e17 FLOP/s); "
+        "did you mean 5 TFLOP/s?",
+        "Error: mine.yaml:5: peak: unknown key 'fp9'; did you mean 'fp8'?",
+        "Error: mine.yaml:6: peak.fp8: dense is above sparse; are the two swapped?",
+        "Error: mine.yaml:7: memory: '1' is not plausible for a device's memory "
+        "(1 GB to 10 TB); did you mean 1GB?",
+        "Error: mine.yaml:8: 'memory' is given twice",
+        "Error: mine.yaml:9: tdp: '700' has no unit; write '700 W'",
+    ]
+
+
+def test_check_of_a_good_file_shows_it_and_what_may_be_a_slip(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("name: x\npeak: {bf16: {dense: 1e14, sparse: 1.4e14}}\nmemory: 80 GB\n")
+    ran = napkin(["hardware", "--check", str(path)])
+    assert ran.code == 0
+    assert ran.out.startswith("x  mine · no problems found\n")
+    assert ran.out.splitlines()[-3:] == [
+        "warning: peak.bf16: sparse is 1.4 times dense; a note should say why",
+        "warning: no source of peak: who says so?",
+        "warning: no source of memory: who says so?",
+    ]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "hardware").glob("*.yaml")), ids=lambda p: p.stem)
+def test_every_shipped_file_passes_its_own_check(path: Path) -> None:
+    ran = napkin(["hardware", "--check", str(path)])
+    assert (ran.code, ran.err) == (0, "")
+    assert "no source" not in ran.out
+
+
+def test_a_file_comes_out_as_it_is_and_goes_in_again(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    assert napkin(f"hardware h100-sxm --output {mine}").code == 0
+    assert mine.read_text("utf-8") == (ROOT / "hardware" / "h100-sxm.yaml").read_text("utf-8")
+    assert answer(["hardware", str(mine)])["result"] == answer("hardware h100-sxm")["result"]
+    assert napkin("hardware h100-sxm --format yaml").out == mine.read_text("utf-8")
+    assert napkin("max-model --gpus 8 --format yaml").err == (
+        "Error: --format: yaml is what `napkin hardware NAME` writes; write json\n"
+    )
+
+
+def driver(root: Path, *models: str) -> None:
+    """The files that NVIDIA's driver shows, with these GPUs."""
+    for number, model in enumerate(models):
+        folder = root / f"proc/driver/nvidia/gpus/0000:{number:02x}:00.0"
+        folder.mkdir(parents=True)
+        text = f"Model: \t\t {model}\nIRQ:   \t\t 18\nGPU UUID: \t GPU-0\n"
+        (folder / "information").write_text(text)
+
+
+def test_here_is_the_gpu_that_the_driver_s_files_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(here, "ROOT", tmp_path)
+    driver(tmp_path, "NVIDIA A100-SXM4-40GB", "NVIDIA A100-SXM4-40GB")
+    found = answer("train-time --params 7B --tokens 1T --gpus 8 --hardware here")
+    assert found["inputs"]["hardware"] == "a100-sxm-40gb"
+    file = tmp_path / "proc/driver/nvidia/gpus/0000:00:00.0/information"
+    assert f"here is NVIDIA A100-SXM4-40GB ({file}), taken as a100-sxm-40gb" in found["notes"]
+
+
+def test_here_finds_an_amd_gpu_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(here, "ROOT", tmp_path)
+    (tmp_path / "sys/class/drm/card1/device").mkdir(parents=True)
+    (tmp_path / "sys/class/drm/card1/device/product_name").write_text("AMD Instinct MI300X\n")
+    assert here.device().name == "AMD Instinct MI300X"
+
+
+@pytest.mark.parametrize(
+    ("models", "says"),
+    [
+        (
+            (),
+            "no driver's file names a GPU here (looked for {root}/proc/driver/nvidia/gpus/*/information); write a name",
+        ),
+        (("NVIDIA A16",), "no hardware is called 'NVIDIA A16'; `napkin hardware` lists all"),
+        (
+            ("NVIDIA L4", "NVIDIA A10"),
+            "there are several kinds of GPU here; write one: NVIDIA A10, NVIDIA L4",
+        ),
+    ],
+)
+def test_here_is_refused_where_it_is_not_one_known_gpu(
+    models: tuple[str, ...], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(here, "ROOT", tmp_path)
+    driver(tmp_path, *models)
+    ran = napkin("mfu --achieved 1e14 --hardware here")
+    assert (ran.code, ran.err) == (2, f"Error: --hardware: {says.format(root=tmp_path)}\n")
+
+
+def test_nothing_is_taken_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(here, "ROOT", tmp_path)
+    driver(tmp_path, "NVIDIA A100-SXM4-40GB")
+    assert answer("mfu --achieved 1e14")["inputs"]["hardware"] == "h100-sxm"

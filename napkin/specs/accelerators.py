@@ -112,6 +112,12 @@ def alike(name: str) -> str:
     return re.sub(r"[\s_-]+", "-", name.strip().casefold())
 
 
+@lru_cache(maxsize=64)
+def _value_of(wanted: str) -> re.Pattern[str]:
+    words = r"[\s_-]+".join(map(re.escape, wanted.split("-")))
+    return re.compile(rf"[\[,:-]\s*[\"']?\s*{words}\s*[\"']?\s*(?:[,\]#]|$)", re.I | re.M)
+
+
 def _paths_of(folder: str, name: str) -> list[Path]:
     direct = os.path.join(folder, f"{name}.yaml")
     if os.path.isfile(direct):
@@ -122,9 +128,9 @@ def _paths_of(folder: str, name: str) -> list[Path]:
 def _answers_to(path: Path, wanted: str) -> bool:
     if alike(path.stem) == wanted:
         return True
-    # Only a file that holds the name at all is parsed: 52 parses would be felt.
+    # Only a file that has the name as a value of its own is parsed: 52 parses would be felt.
     try:
-        if not wanted or wanted not in alike(path.read_text("utf-8", errors="replace")):
+        if not wanted or not _value_of(wanted).search(path.read_text("utf-8", errors="replace")):
             return False
     except OSError:
         return False

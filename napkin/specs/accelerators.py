@@ -107,6 +107,7 @@ def _files(folder: str) -> list[Path]:
     return [Path(folder, n) for n in names if n.endswith(SUFFIXES) and not n.startswith(".")]
 
 
+@lru_cache(maxsize=1024)
 def alike(name: str) -> str:
     """Case, blanks, dashes and underscores do not tell two names apart."""
     return re.sub(r"[\s_-]+", "-", name.strip().casefold())

@@ -15,8 +15,13 @@ def shipped_folder() -> Path:
 
 def own_folder() -> str:
     """`$XDG_CONFIG_HOME/napkin/hardware`, where a user's own files are looked for first."""
-    config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    return os.path.join(config, "napkin", "hardware")
+    return _own_folder(os.environ.get("XDG_CONFIG_HOME"), os.environ.get("HOME"))
+
+
+@cache  # a sweep asks for it a hundred thousand times
+def _own_folder(config: str | None, home: str | None) -> str:
+    base = config or os.path.join(home or os.path.expanduser("~"), ".config")
+    return os.path.join(base, "napkin", "hardware")
 
 
 def hardware_names() -> list[str]:

@@ -183,12 +183,13 @@ def _list(found: list[Accelerator]) -> Table:
             f"{device.key} (yours)" if device.own else device.key,
             *(_listed(device, dtype) for dtype in LISTED),
             figure(device.memory, "B"),
-            figure(device.memory_bandwidth, "B/s"),
+            _said(device.memory_bandwidth.value, RATE) if device.memory_bandwidth else NOTHING,
             figure(device.tdp, "W"),
         )
 
-    columns = ("name", *(f"{d} dense" for d in LISTED), "memory", "bandwidth", "TDP")
-    return Table(columns, [row(each) for each in found], frozenset(columns[1:]), "TFLOP/s")
+    columns = ("name", *LISTED, "memory", "TB/s", "TDP")
+    caption = "dense peaks in TFLOP/s (* fp16, there is no bf16); memory bandwidth in TB/s"
+    return Table(columns, [row(each) for each in found], frozenset(columns[1:]), caption)
 
 
 def _listed(device: Accelerator, dtype: str) -> str:
@@ -196,14 +197,18 @@ def _listed(device: Accelerator, dtype: str) -> str:
         return _said(device.peak[dtype].dense.value, RATE)
     # Volta and Turing have 16-bit matrix units, for fp16 alone.
     if dtype == "bf16" and "fp16" in device.peak:
-        return f"fp16: {_said(device.peak['fp16'].dense.value, RATE)}"
+        return f"{_said(device.peak['fp16'].dense.value, RATE)}*"
     return NOTHING
 
 
 def _one(device: Accelerator) -> Table:
-    rows = [(r.label, r.said(), r.said_sparse(), r.figure.source) for r in _rows(device)]
-    columns = ("", "dense", "2:4 sparse", "source")
-    return Table(columns, rows, frozenset(columns[1:3]), "peaks in TFLOP/s")
+    def line(row: _Row) -> str:
+        return row.figure.source.rpartition(":")[2]
+
+    rows = [(row.label, row.said(), row.said_sparse(), line(row)) for row in _rows(device)]
+    columns = ("", "dense", "2:4 sparse", "line")
+    caption = f"peaks in TFLOP/s; lines of {device.file}"
+    return Table(columns, rows, frozenset(columns[1:]), caption)
 
 
 def _side_by_side(found: list[Accelerator]) -> Table:

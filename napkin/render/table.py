@@ -42,7 +42,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
         if not several:
             yield _headline(report.answers[0])
             yield ""
-        yield _grid(report.table)
+        yield _grid(report.table, width)
         if report.table.caption:
             yield Text(report.table.caption, ASIDE)
         if not several:
@@ -74,7 +74,7 @@ def _working(answer: Answer, width: int) -> RichTable:
     rows = [(Text(s.symbol), _label(s), _formula(s), Text(str(s))) for s in steps]
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
     table.add_column("", style=ACCENT, overflow="fold")
-    table.add_column("", overflow="fold", max_width=_left_for_labels(rows, width))
+    table.add_column("", overflow="fold", max_width=_left_for_labels(rows, 1, width))
     table.add_column("working", overflow="fold")
     table.add_column("value", justify="right", overflow="fold")
     for row in rows:
@@ -82,13 +82,13 @@ def _working(answer: Answer, width: int) -> RichTable:
     return table
 
 
-def _left_for_labels(rows: Sequence[tuple[Text, ...]], width: int) -> int | None:
+def _left_for_labels(rows: Sequence[Sequence[Text]], label: int, width: int) -> int | None:
     """Where it is narrow, a label of several words breaks, not a number or a file's name."""
-    symbol, _, working, value = (
+    widest = [
         max(cell_len(line) for cell in column for line in cell.plain.split("\n"))
         for column in zip(*rows, strict=True)
-    )
-    left = width - symbol - working - value - 3 * len(BETWEEN_COLUMNS)
+    ]
+    left = width - sum(widest) + widest[label] - (len(widest) - 1) * len(BETWEEN_COLUMNS)
     return left if left >= SHORTEST_LABEL else None
 
 
@@ -114,15 +114,17 @@ def _remarks(answer: Answer) -> Iterator[RenderableType]:
     yield from (Text(f"warning: {warning}", ATTENTION) for warning in words.warnings)
 
 
-def _grid(table: Table) -> RichTable:
+def _grid(table: Table, width: int) -> RichTable:
     grid = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    rows = [[Text(cell) for cell in row] for row in (table.columns, *table.rows)]
     for index, name in enumerate(table.columns):
         grid.add_column(
             name,
             justify="right" if name in table.right else "left",
             style="" if index else ACCENT,
             overflow="fold",
+            max_width=None if index else _left_for_labels(rows, 0, width),
         )
-    for row in table.rows:
-        grid.add_row(*map(Text, row))
+    for row in rows[1:]:
+        grid.add_row(*row)
     return grid

@@ -21,7 +21,7 @@ WAYS: dict[str, tuple[str, ...]] = {
         *("global_batch", "micro_batch", "grad_accum"),
     ),
     "tokens": ("time", "gpu_hours", "gpus"),
-    "achieved": (),
+    "achieved": ("gpus",),
     "flops": ("time", "gpus"),
 }
 
@@ -140,6 +140,9 @@ class _Reader:
         return Throughput(compute.token_rate_per_gpu(r, self._gpus("--time is that of all GPUs")))
 
     def achieved(self) -> Throughput:
+        if "gpus" in self.asked:
+            self._gpus("")
+            self.notes.append("--achieved is the rate of one GPU, however many there are")
         label = "achieved throughput of one GPU"
         return Throughput(A=self._take("achieved", parsing.achieved, "A", label, "FLOP/s/GPU"))
 

@@ -37,6 +37,21 @@ def training_time(C: Quantity, R: Quantity) -> Quantity:
     return define("t", "training time", C / R, "s")
 
 
+def time_at_measured(t: Quantity, P: Quantity, P_here: Quantity) -> Quantity:
+    """t_here in s, at the same share of the peak that was measured on this device."""
+    return define("t_here", "training time on the measured peak", t * P / P_here, "s")
+
+
+def mfu_at_measured(MFU: Quantity, P: Quantity, P_here: Quantity) -> Quantity:
+    """MFU_here: that share as an MFU, which is over the promised peak."""
+    return define("MFU_here", "MFU at that share of the measured", MFU * P_here / P, "%")
+
+
+def mfu_of_measured(A: Quantity, P_here: Quantity) -> Quantity:
+    """MFU_here: the share of what was measured on this device, no MFU that others could compare."""
+    return define("MFU_here", "share of the measured peak", A / P_here, "%")
+
+
 def gpu_hours(n: Quantity, t: Quantity) -> Quantity:
     """h in GPU·hour."""
     return define("h", "GPU-hours", n * t / SECONDS_PER_HOUR, "GPU·hour")

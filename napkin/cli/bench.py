@@ -28,6 +28,9 @@ Seconds = Annotated[
 ]
 
 
+NoSave = Annotated[bool, typer.Option("--no-save", help="Keep no figure for the other questions.")]
+
+
 def _progress(line: str) -> None:
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns - 1
@@ -39,6 +42,7 @@ def bench(
     device: Device = None,
     size: Size = None,
     seconds: Seconds = None,
+    no_save: NoSave = False,
     format: Format = None,
     output: Output = None,
 ) -> None:

@@ -73,10 +73,11 @@ Dtype = Annotated[
 Peak = Annotated[
     str | None,
     typer.Option(
-        metavar="promised|RATE",
+        metavar="promised|measured|RATE",
         envvar="NAPKIN_PEAK",
         show_default=False,
-        help="The datasheet's figure, or a rate per GPU: '700 TFLOP/s' (default promised).",
+        help="The datasheet's figure, what bench measured, or a rate per GPU: '700 TFLOP/s' "
+        "(default promised).",
         rich_help_panel=ASSUMPTIONS,
     ),
 ]

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from napkin import __version__, parsing, units
 from napkin import bench as measuring
-from napkin import parsing, units
 from napkin.accounting import compute
 from napkin.errors import DeviceError, NapkinError
 from napkin.quantity import Quantity, coefficient, define, given, observed
@@ -14,7 +15,9 @@ from napkin.questions.answer import Answer, Inputs, Report, Words
 from napkin.questions.examples import TRAIN_TIME
 from napkin.questions.options import Text
 from napkin.questions.promised import DEFAULT_DTYPE
+from napkin.questions.train_time import train_time
 from napkin.specs import accelerators, dtypes
+from napkin.specs import measured as measurements
 from napkin.specs.accelerator import Accelerator
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ def bench(
     device: str | None = None,
     size: Text | None = None,
     seconds: Text | None = None,
+    no_save: bool = False,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Report:
     """One square matmul per size, timed: an answer for each that fits.
@@ -64,10 +68,36 @@ def bench(
         raise NapkinError(skipped[0])
     asked: Inputs = {"dtype": name, "device": chosen.torch, "seconds": window}
     unasked = device is None and not chosen.is_gpu
+    best = max(found, key=lambda m: m.rates.median)
+    saved = None if no_save else _saved(best, chosen, name)
     return Report(
         "bench",
-        [_answer(m, chosen, name, asked, skipped, unasked) for m in found],
+        [
+            _answer(m, chosen, name, asked, skipped, unasked, saved if m is best else None)
+            for m in found
+        ],
     )
+
+
+def _saved(measured: "Measurement", device: "Device", dtype: str) -> Path | None:
+    """Where the figure lies for the other questions; a doubtful one is not kept."""
+    if measured.unsteady:
+        return None
+    from napkin.bench.device import conditions
+
+    size, rates = measured.size, measured.rates
+    record = {
+        "type": measurements.GPU if device.is_gpu else "cpu",
+        "rate": rates.median,
+        "least": rates.min,
+        "most": rates.max,
+        "shape": f"{size}x{size}x{size}",
+        "samples": rates.samples,
+        "error": measured.error,
+        **conditions(device),
+        "napkin": __version__,
+    }
+    return measurements.write(device.name, dtype, record)
 
 
 def _sizes(text: Text | None) -> list[int]:
@@ -107,6 +137,7 @@ def _answer(
     asked: Inputs,
     skipped: list[str],
     unasked: bool,
+    saved: Path | None = None,
 ) -> Answer:
     rates, size = measured.rates, measured.size
     accelerator = _known(device)
@@ -124,10 +155,16 @@ def _answer(
         "samples": rates.samples,
         "promised": None if P is None else P.value,
         "ratio": None if share is None else share.value,
-        "saved_to": None,
+        "saved_to": None if saved is None else str(saved),
     }
-    words = partial(_words, measured, device, accelerator, dtype, R, share, skipped, unasked)
+    words = partial(_words, measured, device, accelerator, dtype, R, share, skipped, unasked, saved)
     return Answer("bench", asked | {"size": size}, result, words, (R if share is None else share,))
+
+
+def _anew(hardware: str, dtype: str) -> list[str]:
+    """The first question's answer, promised and measured side by side."""
+    answer = train_time(params=70e9, tokens=15e12, gpus=1024, hardware=hardware, dtype=dtype)
+    return answer.notes[:1]
 
 
 def _words(
@@ -139,6 +176,7 @@ def _words(
     share: Quantity | None,
     skipped: list[str],
     unasked: bool,
+    saved: Path | None,
 ) -> Words:
     size, rates = measured.size, measured.rates
     of = "share of the promised unknown"
@@ -157,10 +195,15 @@ def _words(
         notes.append(f"no hardware file has a {dtype} figure of {device.name}")
     else:
         package = units.engineering(R.value * accelerator.devices_per_package, 4)
-        options = f"--hardware {accelerator.key} --dtype {dtype} --peak {package}"
-        notes.append(f"use it: {TRAIN_TIME} {options}")
+        line = f"{TRAIN_TIME} --hardware {accelerator.key} --dtype {dtype}"
+        if saved is None:
+            notes.append(f"use it: {line} --peak {package}")
+        else:
+            notes += [f"the first question anew: {line}", *_anew(accelerator.key, dtype)]
         if share.value > 1.05:
             warnings.append("above the promised peak: is it the right row of the right device?")
+    if saved is not None:
+        notes.append(f"saved to {saved}")
     if measured.unsteady:
         warnings.append(measured.unsteady)
     return Words(str(R), f"{dtype} {size:,}³ · {of} · {device.name}", notes, warnings)

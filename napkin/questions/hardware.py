@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -10,8 +11,9 @@ from napkin import units
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity, given
 from napkin.questions.answer import Answer, Report, Table, Words
-from napkin.specs import accelerators, hardware_file, yaml_file
+from napkin.specs import accelerators, hardware_file, measured, yaml_file
 from napkin.specs.accelerator import Accelerator, Figure
+from napkin.specs.measured import Measured
 
 LISTED = ("bf16", "fp8")
 RATE, BANDWIDTH = "FLOP/s/GPU", "B/s/GPU"
@@ -74,7 +76,7 @@ def _answer(device: Accelerator) -> Answer:
         "memory_bandwidth": _value(device.memory_bandwidth),
         "tdp_watts": _value(device.tdp),
         "device_names": list(device.device_names),
-        "measured": {},
+        "measured": {dtype: figure.rate for dtype, figure in _measured(device).items()},
     }
     inputs = {"hardware": device.key, "file": device.file}
     steps = tuple(quantity for row in _rows(device) for quantity in row.quantities())
@@ -142,6 +144,17 @@ def _peaks(device: Accelerator) -> Iterator[_Row]:
             yield _Row(label, f"P_{dtype}_fp16_accumulate", RATE, other, sparse)
     for dtype, figure in device.reported.items():
         yield _Row(f"{dtype}, others measured", f"R_{dtype}", RATE, figure)
+    for dtype, here in _measured(device).items():
+        yield _Row(f"{dtype}, measured here", f"H_{dtype}", RATE, Figure(here.rate, here.source))
+
+
+def _measured(device: Accelerator) -> dict[str, Measured]:
+    """What bench has on file for it; a file that cannot be read is not shown."""
+    found = {}
+    for dtype in device.peak:
+        with suppress(NapkinError):
+            found[dtype] = measured.find(device, dtype)
+    return {dtype: figure for dtype, figure in found.items() if figure}
 
 
 def _memory(device: Accelerator) -> Iterator[_Row]:

@@ -10,7 +10,14 @@ from napkin.questions import options, throughput
 from napkin.questions.answer import Answer, Inputs, Words
 from napkin.questions.examples import MFU as MFU_EXAMPLE
 from napkin.questions.options import Text
-from napkin.questions.promised import DEFAULT_DTYPE, DEFAULT_HARDWARE, PROMISED, Promise, promise
+from napkin.questions.promised import (
+    DEFAULT_DTYPE,
+    DEFAULT_HARDWARE,
+    MEASURED,
+    PROMISED,
+    Promise,
+    promise,
+)
 from napkin.questions.state import parameters
 from napkin.questions.throughput import Throughput
 
@@ -89,7 +96,12 @@ def mfu(
     )
     model = _model(measured, params, active_params, frozen_base)
     again = None if recompute is None else options.read("recompute", recompute, _recompute)
-    return _answer(measured, model, again, promise(hardware, dtype, peak, sparse))
+    chosen = promise(hardware, dtype, peak, sparse)
+    if peak == MEASURED:
+        # An MFU is over the promised peak, whatever was measured; the measured one has its row.
+        chosen = promise(hardware, dtype, PROMISED, sparse)
+        chosen.inputs["peak"] = MEASURED
+    return _answer(measured, model, again, chosen)
 
 
 @dataclass(slots=True)
@@ -136,6 +148,7 @@ def _answer(
     elif f is not None:
         r1 = compute.token_rate_of(A, f)
     MFU = compute.mfu(A, promised.P)
+    here = None if promised.here is None else compute.mfu_of_measured(A, promised.here)
     HFU = compute.hfu(MFU, model.frozen_base) if recompute == "full" else None
     hfu = MFU.value if recompute == "none" else None if HFU is None else HFU.value
     inputs = {
@@ -149,13 +162,13 @@ def _answer(
         "mfu": MFU.value,
         "conventions": dict.fromkeys(CONVENTIONS) | {"six_n": MFU.value if model.counts else None},
         "hfu": hfu,
-        "mfu_measured": None,
+        "mfu_measured": None if here is None else here.value,
         "flops_per_token": None if f is None else f.value,
         "flops_per_second_per_gpu": A.value,
         "tokens_per_second_per_gpu": None if r1 is None else r1.value,
     }
-    words = partial(_words, MFU, HFU, model, measured, promised)
-    steps = (MFU,) if HFU is None else (MFU, HFU)
+    words = partial(_words, MFU, HFU, here, model, measured, promised)
+    steps = tuple(q for q in (MFU, here, HFU) if q is not None)
     asides = () if r1 is None else (r1,)
     return Answer("mfu", inputs, result, words, steps, asides)
 
@@ -163,6 +176,7 @@ def _answer(
 def _words(
     MFU: Quantity,
     HFU: Quantity | None,
+    here: Quantity | None,
     model: _Model,
     measured: Throughput,
     promised: Promise,
@@ -174,6 +188,8 @@ def _words(
         warnings.insert(0, f"HFU {HFU} is {SUSPECTS}")
     else:
         notes.append(next(said for least, said in VERDICTS if MFU.value >= least))
+    if here is not None:
+        notes.append(f"{here} of the {promised.here} measured here, {MFU} of {promised.P}")
     if HFU is not None:
         notes.append(f"HFU {HFU} counts the second forward pass; MFU stays {MFU}")
     if model.frozen_base:
@@ -182,7 +198,10 @@ def _words(
         notes.append("6N counts every weight once per token, and no attention")
     else:
         notes.append("the FLOP are as given, by whichever convention they were counted")
+    headline = f"{MFU} MFU"
+    if promised.inputs["peak"] == MEASURED:
+        headline = f"{here} of the measured peak, {headline}"
     counted = "" if not model.counts else " · 4N" if model.frozen_base else " · 6N"
     device = promised.accelerator.short_name
     notes += [*measured.notes, *promised.notes()]
-    return Words(f"{MFU} MFU", f"of {device} · {promised.kind}{counted}", notes, warnings)
+    return Words(headline, f"of {device} · {promised.kind}{counted}", notes, warnings)

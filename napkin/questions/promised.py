@@ -1,6 +1,7 @@
 """The peak that an answer divides by: which device, precision and kind, from which file."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from napkin import parsing, units
 from napkin.errors import NapkinError
@@ -8,8 +9,9 @@ from napkin.quantity import Quantity, given
 from napkin.questions import options
 from napkin.questions.answer import Inputs
 from napkin.questions.options import Text
-from napkin.specs import accelerators, dtypes, here
+from napkin.specs import accelerators, dtypes, here, measured
 from napkin.specs.accelerator import Accelerator
+from napkin.specs.measured import Measured
 
 DEFAULT_HARDWARE = "h100-sxm"
 DEFAULT_DTYPE = "bf16"
@@ -26,23 +28,30 @@ class Promise:
     P: Quantity
     kind: str  # `bf16 dense`
     inputs: Inputs
+    here: Quantity | None = None  # what bench measured on this machine, in FLOP/s/GPU
+    figure: Measured | None = None  # and its file
+    broken: str = ""  # why that file cannot be read
 
     @property
     def stated(self) -> bool:
-        """Whether the user gave the rate, so that the file's figures are not at issue."""
+        """Whether another rate answers, so that the promised figures are not at issue."""
         return bool(self.inputs["peak"] != PROMISED)
 
     def notes(self) -> list[str]:
         """How the device was found, and the figures that people know beside this one."""
         found = how_found(self.accelerator, self.wanted)
+        if self.figure is not None:
+            found += [f"measured here: {said(self.figure)}"]
         return found if self.stated else found + self._beside()
 
     def warnings(self) -> list[str]:
+        broken = [f"a measured figure cannot be read: {self.broken}"] if self.broken else []
         if not self.inputs["sparse"]:
-            return []
+            return broken
         dense = _tera(self.accelerator.peak[self.dtype].dense.value)
         return [
-            f"dense training cannot reach the 2:4 sparse figure; the dense one is {dense} TFLOP/s"
+            f"dense training cannot reach the 2:4 sparse figure; the dense one is {dense} TFLOP/s",
+            *broken,
         ]
 
     def _beside(self) -> list[str]:
@@ -89,31 +98,69 @@ def printed_memory(accelerator: Accelerator) -> Quantity:
     return given("M₁", "memory of one GPU", figure.value, "B/GPU", figure.source)
 
 
+def said(figure: Measured) -> str:
+    """Which figure it is, from when, and why it may no longer hold."""
+    doubts = figure.doubts(datetime.now(UTC))
+    rate = _tera(figure.rate)
+    parts = [f"{rate} TFLOP/s in {figure.shape} on {figure.date[:10]}", str(figure.path), *doubts]
+    return "; ".join(parts)
+
+
 def promise(hardware: object, dtype: object, peak: Text, sparse: bool) -> Promise:
     """The figure that --hardware, --dtype, --sparse and --peak choose."""
     options.switch("sparse", sparse)
     accelerator = device(hardware)
     dtype = options.read("dtype", dtype, dtypes.precision)
+    if peak not in (PROMISED, MEASURED):
+        return _stated(accelerator, str(hardware), dtype, peak, sparse)
+    figure, broken = _on_file(accelerator, dtype)
+    here = None if figure is None else _measured(figure, accelerator)
+    inputs = {"hardware": accelerator.key, "dtype": dtype, "peak": peak, "sparse": sparse}
     if peak == MEASURED:
-        raise NapkinError(
-            f"--peak: no measured {dtype} figure of {accelerator.key} is on file; "
-            "write promised, or the rate that bench printed"
-        )
-    kind = "2:4 sparse" if sparse else "dense"
-    if peak == PROMISED:
-        figure = options.read("dtype", dtype, lambda d: accelerator.peak_of(d, sparse))
-        P = given("P", f"{kind} {dtype} peak", figure.value, "FLOP/s/GPU", figure.source)
-        said = f"{dtype} {kind}"
-    else:
         if sparse:
-            raise options.error(
-                "sparse", "--peak (or NAPKIN_PEAK) says the rate; leave one of them out"
-            )
-        P = options.quantity("peak", peak, _rate_or_word, "P", "peak as given", "FLOP/s/GPU")
-        said = f"{dtype} at {P}"
-    asked = PROMISED if peak == PROMISED else P.value
-    inputs = {"hardware": accelerator.key, "dtype": dtype, "peak": asked, "sparse": sparse}
-    return Promise(accelerator, str(hardware), dtype, P, said, inputs)
+            raise options.error("sparse", "no sparse figure is ever measured; leave it out")
+        if figure is None or here is None:
+            raise options.error("peak", broken or _nothing_measured(accelerator, dtype))
+        P = given("P", here.label, here.value, here.unit, here.source)
+        kind = f"{dtype} measured here"
+        return Promise(accelerator, str(hardware), dtype, P, kind, inputs, None, figure)
+    promised = options.read("dtype", dtype, lambda d: accelerator.peak_of(d, sparse))
+    kind = "2:4 sparse" if sparse else "dense"
+    P = given("P", f"{kind} {dtype} peak", promised.value, "FLOP/s/GPU", promised.source)
+    if sparse:  # what was measured is dense
+        here, figure = None, None
+    words = f"{dtype} {kind}"
+    return Promise(accelerator, str(hardware), dtype, P, words, inputs, here, figure, broken)
+
+
+def _stated(accelerator: Accelerator, wanted: str, dtype: str, peak: Text, sparse: bool) -> Promise:
+    if sparse:
+        raise options.error(
+            "sparse", "--peak (or NAPKIN_PEAK) says the rate; leave one of them out"
+        )
+    P = options.quantity("peak", peak, _rate_or_word, "P", "peak as given", "FLOP/s/GPU")
+    inputs = {"hardware": accelerator.key, "dtype": dtype, "peak": P.value, "sparse": False}
+    return Promise(accelerator, wanted, dtype, P, f"{dtype} at {P}", inputs)
+
+
+def _on_file(accelerator: Accelerator, dtype: str) -> tuple[Measured | None, str]:
+    try:
+        return measured.find(accelerator, dtype), ""
+    except NapkinError as error:
+        return None, str(error)
+
+
+def _measured(figure: Measured, accelerator: Accelerator) -> Quantity:
+    """P_here in FLOP/s/GPU: of a package, as the promised figure is."""
+    rate = figure.rate * accelerator.devices_per_package
+    return given("P_here", f"measured {figure.dtype} peak", rate, "FLOP/s/GPU", figure.source)
+
+
+def _nothing_measured(accelerator: Accelerator, dtype: str) -> str:
+    return (
+        f"no measured {dtype} figure of {accelerator.key} is on file; on that device, "
+        f"napkin bench --dtype {dtype} measures one"
+    )
 
 
 def _rate_or_word(peak: Text) -> float:

@@ -109,6 +109,8 @@ class _Figures(NamedTuple):
     n_min: Quantity
     cost: Quantity | None
     E: Quantity | None
+    t_here: Quantity | None
+    MFU_here: Quantity | None
 
 
 def _figures(run: _Run) -> _Figures:
@@ -117,6 +119,7 @@ def _figures(run: _Run) -> _Figures:
     h = compute.gpu_hours(run.n, t)
     r = compute.token_rate(run.D, t)
     S = memory.states(run.N, STATE)
+    P, here = run.promised.P, run.promised.here
     return _Figures(
         C=C,
         t=t,
@@ -128,6 +131,8 @@ def _figures(run: _Run) -> _Figures:
         n_min=memory.min_gpus(S, printed_memory(run.promised.accelerator)),
         cost=None if run.price is None else compute.cost(h, run.price),
         E=_energy(h, run.promised.accelerator.tdp),
+        t_here=None if here is None else compute.time_at_measured(t, P, here),
+        MFU_here=None if here is None else compute.mfu_at_measured(run.MFU, P, here),
     )
 
 
@@ -164,11 +169,27 @@ def _answer(run: _Run) -> Answer:
         "min_gpus_for_states": f.n_min.value,
         "cost": None if f.cost is None else f.cost.value,
         "energy_kwh": None if f.E is None else f.E.value / 1000,
-        "measured": None,
+        "measured": _measured(f),
         "published": None,
     }
-    asides = tuple(q for q in (f.h, f.C_pfs, f.r1, f.cost, f.E, f.n_min) if q is not None)
+    derived = (f.h, f.C_pfs, f.r1, f.cost, f.E, f.n_min, f.t_here, f.MFU_here)
+    asides = tuple(q for q in derived if q is not None)
     return Answer("train-time", inputs, result, partial(_words, run, f), (f.t,), asides)
+
+
+def _measured(f: _Figures) -> dict[str, float] | None:
+    if f.t_here is None or f.MFU_here is None:
+        return None
+    return {"days": f.t_here.value / units.DAY, "mfu_promised": f.MFU_here.value}
+
+
+def _both(run: _Run, f: _Figures) -> list[str]:
+    """Promised and measured side by side, where bench has a figure on file."""
+    if f.t_here is None:
+        return []
+    promised = f"{f.t} at {run.MFU} of the promised {run.promised.P}"
+    here = f"{f.t_here} at {run.MFU} of the {run.promised.here} measured here"
+    return [f"{promised} · {here} ({f.MFU_here} MFU)"]
 
 
 def _words(run: _Run, f: _Figures) -> Words:
@@ -183,9 +204,10 @@ def _words(run: _Run, f: _Figures) -> Words:
     state = f"{units.figures(STATE.value)} B × {units.count(run.N.value)} = {f.S} of training state"
     needs = f"{state} needs at least {f.n_min.value:,} of these GPUs"
     fits = run.n.value >= f.n_min.value
+    fitting = [f"fits: {needs}"] if fits else []
     return Words(
         units.long_time(f.t.value),
         f"if MFU is {run.MFU}{assumed} · {device} · {run.promised.kind}",
-        [*totals, *([f"fits: {needs}"] if fits else []), *run.promised.notes(), COUNTED],
+        [*_both(run, f), *totals, *fitting, *run.promised.notes(), COUNTED],
         [*([] if fits else [f"does not fit: {needs}"]), *run.promised.warnings()],
     )

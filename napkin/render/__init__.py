@@ -41,8 +41,9 @@ def _by_suffix(output: str | None) -> str:
         return "table"
     suffix = PurePath(output).suffix.casefold()
     if suffix not in SUFFIXES:
+        known = [each for each, format in SUFFIXES.items() if format in FORMATS]
         raise NapkinError(
-            f"--output: {quoted(output)} has no suffix of {' '.join(SUFFIXES)}; say --format too"
+            f"--output: {quoted(output)} has no suffix of {' '.join(known)}; say --format too"
         )
     return SUFFIXES[suffix]
 

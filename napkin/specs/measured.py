@@ -1,0 +1,166 @@
+"""Figures that bench measured on this machine: one YAML file per device and precision.
+
+A figure stands for the very device and precision it was measured on, and for no other power
+limit. A CPU's is kept for who wants to look at it; no GPU's answer ever takes it.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache, lru_cache
+from pathlib import Path
+
+from napkin import parsing
+from napkin.errors import NapkinError, printable, quoted
+from napkin.specs import yaml_file
+from napkin.specs.accelerator import Accelerator
+from napkin.specs.yaml_file import Reader, Section
+
+GPU = "cuda"  # what torch calls NVIDIA's and AMD's alike
+METHOD = 1  # raised when bench measures in another way
+OLD_DAYS = 90
+SAME_POWER = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """FLOP/s of one torch device, with what is needed to judge the figure."""
+
+    path: Path
+    source: str  # file:line of the rate
+    device: str
+    type: str  # cuda, cpu
+    dtype: str
+    rate: float
+    shape: str
+    date: str  # ISO 8601, UTC
+    torch: str
+    method: int
+    power_limit: float | None = None  # W
+
+    def doubts(self, now: datetime) -> list[str]:
+        """Why it may no longer hold; it is used all the same."""
+        found = []
+        days = (now - datetime.fromisoformat(self.date)).days
+        if days > OLD_DAYS:
+            found.append(f"it is {days} days old")
+        if self.method != METHOD:
+            found.append(f"it was measured by method {self.method}; bench now has {METHOD}")
+        return found
+
+
+def folder() -> str:
+    """`$XDG_DATA_HOME/napkin/measured`."""
+    return _folder(os.environ.get("XDG_DATA_HOME"), os.environ.get("HOME"))
+
+
+@cache
+def _folder(data: str | None, home: str | None) -> str:
+    base = data or os.path.join(home or os.path.expanduser("~"), ".local", "share")
+    return os.path.join(base, "napkin", "measured")
+
+
+def path_of(device: str, dtype: str) -> Path:
+    """`nvidia-h100-80gb-hbm3--bf16.yaml`."""
+    name = re.sub(r"[^a-z0-9]+", "-", device.casefold()).strip("-") or "device"
+    return Path(folder(), f"{name}--{dtype}.yaml")
+
+
+def find(accelerator: Accelerator, dtype: str) -> Measured | None:
+    """The figure on file for this accelerator and precision, where there is one to use.
+
+    Raises NapkinError for a file that cannot be read.
+    """
+    if not os.path.isdir(folder()):
+        return None
+    for name in accelerator.device_names:
+        path = path_of(name, dtype)
+        if path.is_file():
+            found = read(path)
+            same = found.type == GPU and found.device == name and found.dtype == dtype
+            return found if same and _same_power(found, accelerator) else None
+    return None
+
+
+def _same_power(found: Measured, accelerator: Accelerator) -> bool:
+    if found.power_limit is None or accelerator.tdp is None:
+        return True
+    return abs(found.power_limit / accelerator.tdp.value - 1) <= SAME_POWER
+
+
+def everything() -> list[Measured]:
+    """All that can be read, by file name."""
+    paths = sorted(Path(folder()).glob("*--*.yaml"))
+    return [read(path) for path in paths]
+
+
+def read(path: Path) -> Measured:
+    """One figure. Raises NapkinError."""
+    return _read(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _read(path: Path, changed: int) -> Measured:
+    file = yaml_file.load(path, path.name)
+    fields = file.read(READERS, required=REQUIRED)
+    if file.problems:
+        raise file.problems[0]
+    (rate, source) = fields["rate"]
+    kept = {key: value for key, value in fields.items() if key in Measured.__slots__}
+    return Measured(**kept | {"path": path, "source": source, "rate": rate})
+
+
+def write(device: str, dtype: str, record: Mapping[str, object]) -> Path:
+    """Saves a figure in place of an older one, whole or not at all. Raises NapkinError."""
+    import tempfile  # only bench writes; every calculator reads
+
+    path = path_of(device, dtype)
+    date = datetime.now(UTC).replace(microsecond=0).isoformat()
+    lines = {"device": device, "dtype": dtype, **record, "method": METHOD, "date": date}
+    text = "# Written by `napkin bench`; train-time, mfu and hardware read it.\n"
+    text += "".join(f"{key}: {_scalar(value)}\n" for key, value in lines.items())
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, beside = tempfile.mkstemp(dir=path.parent, suffix=".new")
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(beside, path)
+    except OSError as error:
+        problem = f"cannot be written: {error.strerror}; --no-save measures all the same"
+        raise NapkinError(f"{printable(path)}: {problem}") from None
+    return path
+
+
+def _scalar(value: object) -> str:
+    # Quoted, so that a device's name is read letter by letter.
+    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _date(text: str) -> str:
+    try:
+        if datetime.fromisoformat(text).tzinfo is None:
+            raise ValueError
+    except ValueError:
+        raise NapkinError(f"{quoted(text)} is not a date with its time zone") from None
+    return text
+
+
+def _with_place(section: Section, key: str) -> tuple[float, str]:
+    return section.value(key, parsing.achieved)
+
+
+READERS: dict[str, Reader] = {
+    "device": Section.text,
+    "type": Section.text,
+    "dtype": Section.text,
+    "rate": _with_place,
+    "shape": Section.text,
+    "date": lambda section, key: section.value(key, _date)[0],
+    "torch": Section.text,
+    "method": lambda section, key: section.value(key, parsing.whole)[0],
+    "power_limit": lambda section, key: section.value(key, parsing.power)[0],
+    **dict.fromkeys(("least", "most", "samples", "seconds", "error", "napkin"), Section.text),
+}
+REQUIRED = ("device", "type", "dtype", "rate", "shape", "date", "torch", "method")

@@ -1,0 +1,219 @@
+"""What bench measured, kept and shown beside what was promised."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from napkin import NapkinError, train_time
+from napkin.bench import device as devices
+from napkin.bench.matmul import Measurement
+from napkin.bench.statistics import Rates
+from napkin.questions import bench as question
+from napkin.specs import accelerators, measured
+from tests.running import answer, napkin
+
+H100 = "NVIDIA H100 80GB HBM3"
+QUESTION = "train-time --params 70e9 --tokens 15e12 --gpus 1024"
+
+
+def save(device: str = H100, dtype: str = "bf16", rate: float = 770e12, **other: Any) -> Path:
+    record = {"type": "cuda", "rate": rate, "shape": "8192x8192x8192", "torch": "2.13.0"}
+    return measured.write(device, dtype, record | other)
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+
+
+def test_promised_and_measured_stand_side_by_side_unasked() -> None:
+    path = save()
+    found = answer(QUESTION)
+    assert found["result"]["days"] == pytest.approx(143.94, rel=1e-4)
+    assert found["result"]["measured"] == {
+        "days": pytest.approx(143.94114 * 989.4 / 770, rel=1e-6),
+        "mfu_promised": pytest.approx(0.5 * 770 / 989.4, rel=1e-9),
+    }
+    assert found["notes"][0] == (
+        "143.9 days at 50 % of the promised 989.4 TFLOP/s/GPU · 185 days at 50 % of the "
+        "770 TFLOP/s/GPU measured here (38.9 % MFU)"
+    )
+    day = measured.read(path).date[:10]
+    assert f"measured here: 770 TFLOP/s in 8192x8192x8192 on {day}; {path}" in found["notes"]
+    rows = {step["symbol"]: step for step in found["derivation"]}
+    assert rows["P_here"]["source"] == f"{path.name}:5"
+
+
+def test_without_a_figure_nothing_is_shown() -> None:
+    found = answer(QUESTION)
+    assert found["result"]["measured"] is None
+    assert not any("measured here" in note for note in found["notes"])
+
+
+def test_the_measured_figure_answers_where_it_is_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = save()
+    asked = answer(f"{QUESTION} --peak measured")
+    assert asked["result"]["days"] == pytest.approx(185, rel=1e-3)
+    assert asked["inputs"]["peak"] == "measured"
+    (peak,) = (step for step in asked["derivation"] if step["symbol"] == "P")
+    assert (peak["value"], peak["source"]) == (770e12, f"{path.name}:5")
+    monkeypatch.setenv("NAPKIN_PEAK", "measured")
+    assert answer(QUESTION)["result"] == asked["result"]
+
+
+def test_an_mfu_stays_over_the_promised_peak() -> None:
+    save()
+    command = "mfu --params 7e9 --tokens-per-second 9600 --gpus 1"
+    for peak in ("promised", "measured"):
+        result = answer(f"{command} --peak {peak}")["result"]
+        assert result["mfu"] == pytest.approx(403.2 / 989.4, rel=1e-9)
+        assert result["mfu_measured"] == pytest.approx(403.2 / 770, rel=1e-9)
+    assert napkin(f"{command} --peak measured").out.startswith(
+        "52.4 % of the measured peak, 40.8 % MFU"
+    )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"device": "NVIDIA H100 PCIe"},
+        {"dtype": "fp16"},
+        {"type": "cpu"},
+        {"power_limit": "500 W"},
+        {"device": f"{H100} MIG 1g.10gb"},
+    ],
+)
+def test_a_figure_stands_for_its_own_device_precision_and_power_only(other: dict[str, Any]) -> None:
+    save(**other)
+    assert answer(QUESTION)["result"]["measured"] is None
+    ran = napkin(f"{QUESTION} --peak measured")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        "Error: --peak: no measured bf16 figure of h100-sxm is on file; on that device, "
+        "napkin bench --dtype bf16 measures one\n"
+    )
+
+
+def test_the_full_power_limit_is_the_card_s_own() -> None:
+    save(power_limit="700.0 W")
+    assert answer(QUESTION)["result"]["measured"] is not None
+
+
+def test_a_sparse_answer_has_no_measured_twin() -> None:
+    save()
+    assert answer(f"{QUESTION} --sparse")["result"]["measured"] is None
+    assert napkin(f"{QUESTION} --sparse --peak measured").err == (
+        "Error: --sparse: no sparse figure is ever measured; leave it out\n"
+    )
+
+
+def test_an_old_figure_is_used_and_called_old() -> None:
+    path = save()
+    edit(path, measured.read(path).date[:4], "2020")
+    (note,) = (n for n in answer(QUESTION)["notes"] if n.startswith("measured here"))
+    assert "days old" in note
+
+
+def test_a_figure_of_another_method_is_called_so() -> None:
+    edit(save(), 'method: "1"', 'method: "9"')
+    (note,) = (n for n in answer(QUESTION)["notes"] if n.startswith("measured here"))
+    assert note.endswith("it was measured by method 9; bench now has 1")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("rate: ", "rata: "), "unknown key 'rata'; did you mean 'rate'?"),
+        (('"770', '"x770'), "rate: 'x770000000000000.0' is not a number; write 400TFLOP/s"),
+    ],
+)
+def test_a_broken_figure_is_a_warning_and_costs_no_answer(
+    change: tuple[str, str], says: str
+) -> None:
+    path = save()
+    edit(path, *change)
+    found = answer(QUESTION)
+    assert found["result"]["days"] == pytest.approx(143.94, rel=1e-4)
+    assert found["warnings"] == [f"a measured figure cannot be read: {path.name}:5: {says}"]
+    ran = napkin(f"{QUESTION} --peak measured")
+    assert (ran.code, ran.err) == (2, f"Error: --peak: {path.name}:5: {says}\n")
+
+
+def test_hardware_shows_what_was_measured_here() -> None:
+    save()
+    save(dtype="fp16", rate=760e12)
+    assert answer("hardware h100-sxm")["result"]["measured"] == {"fp16": 760e12, "bf16": 770e12}
+    assert "bf16, measured here" in napkin("hardware h100-sxm").out
+    assert answer("hardware h100-pcie")["result"]["measured"] == {}
+
+
+def test_a_package_has_the_rate_of_its_devices() -> None:
+    save("AMD Instinct MI250X", rate=150e12)
+    found = answer(f"{QUESTION} --hardware mi250x --peak measured")
+    (peak,) = (step for step in found["derivation"] if step["symbol"] == "P")
+    assert peak["value"] == 300e12
+
+
+def test_bench_keeps_its_figure_as_the_cpu_s_and_no_gpu_takes_it() -> None:
+    result = answer("bench --device cpu --size 96 --seconds 0.05")["result"]
+    if result["saved_to"] is None:
+        pytest.skip("something else kept this machine busy, so nothing was kept")
+    kept = measured.read(Path(result["saved_to"]))
+    assert (kept.type, kept.device, kept.dtype) == ("cpu", result["device_name"], "bf16")
+    assert kept.rate == result["flops_per_second"]["median"]
+    assert answer(QUESTION)["result"]["measured"] is None
+
+
+def test_bench_keeps_nothing_where_it_is_told_so() -> None:
+    result = answer("bench --device cpu --size 64 --seconds 0.01 --no-save")["result"]
+    assert result["saved_to"] is None
+    assert not os.path.exists(measured.folder())
+
+
+def measurement(unsteady: str) -> Measurement:
+    return Measurement(8192, Rates(1.4e-3, 785e12, 700e12, 800e12, 2000), 1.7e-3, unsteady)
+
+
+def test_a_doubtful_figure_never_replaces_a_good_one() -> None:
+    path = save()
+    gpu = devices.Device("cuda:0", H100)
+    assert question._saved(measurement("other processes"), gpu, "bf16") is None
+    assert measured.read(path).rate == 770e12
+    assert question._saved(measurement(""), gpu, "bf16") == path
+    assert measured.read(path).rate == 785e12
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_bench_ends_with_the_first_question_anew() -> None:
+    gpu = devices.Device("cuda:0", H100)
+    saved = question._saved(measurement(""), gpu, "bf16")
+    said = question._answer(measurement(""), gpu, "bf16", {}, [], False, saved).words
+    assert said.notes[-3:] == [
+        "the first question anew: napkin train-time --params 70e9 --tokens 15e12 --gpus 1024 "
+        "--hardware h100-sxm --dtype bf16",
+        "143.9 days at 50 % of the promised 989.4 TFLOP/s/GPU · 181.4 days at 50 % of the "
+        "785 TFLOP/s/GPU measured here (39.7 % MFU)",
+        f"saved to {saved}",
+    ]
+
+
+def test_a_folder_that_cannot_be_written_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
+    with pytest.raises(NapkinError, match=r"cannot be written: .*; --no-save measures all the same"):
+        save()
+
+
+def test_a_figure_is_read_anew_when_it_changes() -> None:
+    save(rate=700e12)
+    first = train_time(params="70B", tokens="15T", gpus=1024, peak="measured").result["days"]
+    path = save(rate=350e12)
+    os.utime(path, ns=(1, 1))
+    second = train_time(params="70B", tokens="15T", gpus=1024, peak="measured").result["days"]
+    assert second == pytest.approx(2 * first)
+    assert accelerators.find("h100").key == "h100-sxm"

@@ -1,21 +1,39 @@
 """Rates of many timed calls."""
 
 from collections.abc import Sequence
-from statistics import median
+from statistics import median, quantiles
 from typing import NamedTuple
 
 
 class Rates(NamedTuple):
-    """FLOP/s of the median, the slowest and the fastest call; `time` is the median's, in s."""
+    """FLOP/s of the median, the slowest and the fastest call; `time` is the median's, in s.
+
+    p5 and p95 hold nine calls of ten between them; `sustained` is all FLOP over the whole
+    window, pauses included.
+    """
 
     time: float
     median: float
     min: float
     max: float
     samples: int
+    p5: float
+    p95: float
+    sustained: float
 
 
-def rates(flop: int, times: Sequence[float]) -> Rates:
+def rates(flop: int, times: Sequence[float], window: float) -> Rates:
     """The headline is the median: one stall does not move it, one lucky call neither."""
     middle = median(times)
-    return Rates(middle, flop / middle, flop / max(times), flop / min(times), len(times))
+    # A rate's 5th percentile is the time's 95th.
+    cuts = quantiles(times, n=20, method="inclusive") if len(times) > 1 else [middle]
+    return Rates(
+        time=middle,
+        median=flop / middle,
+        min=flop / max(times),
+        max=flop / min(times),
+        samples=len(times),
+        p5=flop / cuts[-1],
+        p95=flop / cuts[0],
+        sustained=flop * len(times) / window,
+    )

@@ -6,12 +6,21 @@ from typing import Annotated
 
 import typer
 
-from napkin.cli.options import Dtype, Format, Output
+from napkin.cli.options import Format, Output
 from napkin.cli.respond import respond
 
 Device = Annotated[
     str | None,
     typer.Option(metavar="cuda|cuda:N|cpu", help="Default: the first GPU, else the CPU."),
+]
+Dtypes = Annotated[
+    str | None,
+    typer.Option(
+        "--dtype",
+        metavar="NAME[,NAME...]",
+        show_default=False,
+        help="Precisions: bf16 fp16 fp32 fp64 int8, and on a GPU tf32 fp8 (default bf16).",
+    ),
 ]
 Size = Annotated[
     str | None,
@@ -20,6 +29,18 @@ Size = Annotated[
         help="Matrices of N x N; default 8192 on a GPU, what takes 20 ms on a CPU.",
     ),
 ]
+Shape = Annotated[
+    str | None, typer.Option(metavar="MxNxK[,...]", help="Any shapes: 8192x28672x8192.")
+]
+Scan = Annotated[
+    bool,
+    typer.Option("--scan", help="Several shapes; the fastest is measured again, and that counts."),
+]
+Warmup = Annotated[
+    str | None,
+    typer.Option(metavar="S", help="Calls before it counts (default 3, on a CPU 0.3)."),
+]
+List = Annotated[bool, typer.Option("--list", help="Show the figures on file and measure nothing.")]
 Seconds = Annotated[
     str | None,
     typer.Option(
@@ -38,19 +59,27 @@ def _progress(line: str) -> None:
 
 
 def bench(
-    dtype: Dtype = None,
+    dtype: Dtypes = None,
     device: Device = None,
     size: Size = None,
+    shape: Shape = None,
+    scan: Scan = False,
     seconds: Seconds = None,
+    warmup: Warmup = None,
     no_save: NoSave = False,
+    list: List = False,
     format: Format = None,
     output: Output = None,
 ) -> None:
     """What does my GPU really do?
 
-    One matmul on random data: warmed up, timed call by call, checked against fp64,
-    set against the promised dense peak.
+    One matmul on random data: warmed up, timed call by call, checked
+    against fp64, set against the promised dense peak.
 
     napkin bench --dtype bf16
     """
-    respond("bench", locals() | {"progress": _progress})
+    options = locals()
+    if options.pop("list"):
+        respond("figures", {"format": format, "output": output})
+    else:
+        respond("bench", options | {"progress": _progress})

@@ -43,8 +43,4 @@ def hardware(
 
     napkin hardware h100-sxm
     """
-    options = {"format": format, "output": output}
-    if lint is None:
-        respond("hardware", options | {"names": names, "check": check})
-    else:
-        respond("lint", options | {"table": lint, "dtype": dtype})
+    respond("hardware", locals())

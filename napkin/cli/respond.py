@@ -5,6 +5,8 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TextIO
 
+import typer
+
 from napkin import render
 from napkin.errors import NapkinError
 
@@ -37,6 +39,8 @@ def respond(question: str, options: dict[str, Any]) -> None:
         warnings += [warning for each in report.answers for warning in each.warnings]
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
+    if report.exit_code:
+        raise typer.Exit(report.exit_code)
 
 
 def _opened(output: str) -> "Target":
@@ -60,7 +64,8 @@ def _asked(question: str, given: dict[str, Any]) -> "Report":
 def _naming_the_variable(error: NapkinError, given: dict[str, Any]) -> NapkinError:
     for option, variable in VARIABLES.items():
         text = str(error)
-        if text.startswith(f"--{option}:") and os.environ.get(variable) == given.get(option):
+        value = os.environ.get(variable)
+        if value and text.startswith(f"--{option}:") and value == given.get(option):
             return type(error)(variable + text.removeprefix(f"--{option}"))
     return error
 

@@ -86,4 +86,5 @@ class Report:
     answers: list[Answer]
     table: Table | None = None
     warnings: list[str] = field(default_factory=list)  # of no answer in particular
+    exit_code: int = 0  # 130 for what an interrupted run had found
     files: tuple[str, ...] = ()  # the text of the hardware files, for who wants one to start from

@@ -1,30 +1,29 @@
 """What does this device really do?"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from napkin import __version__, parsing, units
+from napkin import __version__, parsing
 from napkin import bench as measuring
-from napkin.accounting import compute
 from napkin.errors import DeviceError, NapkinError
-from napkin.quantity import Quantity, coefficient, define, given, observed
-from napkin.questions import options
-from napkin.questions.answer import Answer, Inputs, Report, Words
-from napkin.questions.examples import TRAIN_TIME
+from napkin.questions import measurement, options
+from napkin.questions.answer import Report
 from napkin.questions.options import Text
 from napkin.questions.promised import DEFAULT_DTYPE
-from napkin.questions.train_time import train_time
-from napkin.specs import accelerators, dtypes
+from napkin.specs import dtypes
 from napkin.specs import measured as measurements
-from napkin.specs.accelerator import Accelerator
 
 if TYPE_CHECKING:
     from napkin.bench.device import Device
     from napkin.bench.matmul import Measurement
+    from napkin.bench.operators import Shape
 
 SECONDS_GPU, SECONDS_CPU = 3.0, 1.0
+INTERRUPTED = 130
+
+T = TypeVar("T")
 
 
 def bench(
@@ -32,51 +31,134 @@ def bench(
     dtype: str = DEFAULT_DTYPE,
     device: str | None = None,
     size: Text | None = None,
+    shape: str | None = None,
+    scan: bool = False,
     seconds: Text | None = None,
+    warmup: Text | None = None,
     no_save: bool = False,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Report:
-    """One square matmul per size, timed: an answer for each that fits.
+    """Matmuls, timed: an answer for each precision and shape that fits.
 
     Raises NapkinError where nothing can be measured as asked, DeviceError where the
     device cannot be used.
     """
-    name = options.read("dtype", dtype, dtypes.precision)
-    sizes = options.read("size", size, _sizes)
+    names = options.read("dtype", dtype, partial(_several, parse=dtypes.precision))
+    sizes = [] if size is None else options.read("size", size, partial(_several, parse=_size))
+    shapes = [] if shape is None else options.read("shape", shape, partial(_several, parse=_shape))
+    for option, given_too in (("shape", bool(shapes)), ("scan", scan)):
+        if given_too and (sizes or (shapes and option != "shape")):
+            raise options.error(option, "other shapes are asked for already; leave one out")
     window = None if seconds is None else options.read("seconds", seconds, parsing.seconds)
+    before = None if warmup is None else options.read("warmup", warmup, parsing.seconds)
     measuring.require_torch()
     from napkin.bench import device as devices
-    from napkin.bench import matmul
+    from napkin.bench import matmul, operators
 
     chosen = devices.choose(device)
-    matmul.supported(chosen, name)
+    for name in names:
+        operators.operator(chosen, name)
     window = window or (SECONDS_GPU if chosen.is_gpu else SECONDS_CPU)
-    found: list[Measurement] = []
+    unasked = device is None and not chosen.is_gpu
+    run = measurement.Run(chosen, window, before, unasked, not no_save)
+    asked = [(n, n, n) for n in sizes] + shapes
+    scanned = matmul.SCAN_GPU if chosen.is_gpu else matmul.SCAN_CPU
+
+    def of(name: str) -> "Sequence[Shape]":
+        if scan or asked:
+            return scanned if scan else [operators.Shape(*each) for each in asked]
+        n = matmul.default_size(chosen, name)
+        return [operators.Shape(n, n, n)]
+
+    work = [(name, each) for name in names for each in of(name)]
+    return _measured(run, work, scan, progress)
+
+
+def _several(text: Text, parse: Callable[[str], T]) -> list[T]:
+    """A comma separates scenarios."""
+    parts = text.split(",") if isinstance(text, str) else [text]
+    return [parse(part) for part in parts]  # type: ignore[arg-type]
+
+
+def _size(text: Text) -> int:
+    return parsing.whole(text, "8192, or several: 4096,8192")
+
+
+def _shape(text: str) -> tuple[int, int, int]:
+    parts = str(text).casefold().split("x")
+    if len(parts) != 3:
+        raise NapkinError(f"{text!r} is not MxNxK; write 8192x28672x8192")
+    m, n, k = (parsing.whole(part, "8192x28672x8192") for part in parts)
+    return m, n, k
+
+
+def _measured(
+    run: measurement.Run,
+    work: "list[tuple[str, Shape]]",
+    scan: bool,
+    progress: Callable[[str], None],
+) -> Report:
+    from napkin.bench import matmul
+
+    found: dict[tuple[str, Shape], Measurement] = {}
     skipped: list[str] = []
+
+    def measure(dtype: str, shape: "Shape") -> None:
+        progress(f"measuring {dtype} {shape} on {run.device.name} ...")
+        found[dtype, shape] = matmul.measure(run.device, dtype, shape, run.seconds, run.warm_up)
+
+    interrupted = False
     try:
-        for each in sizes or [matmul.default_size(chosen, name)]:
-            progress(f"measuring {name} {each} x {each} x {each} on {chosen.name} ...")
+        for dtype, shape in work:
             try:
-                found.append(matmul.measure(chosen, name, each, window))
+                measure(dtype, shape)
             except DeviceError:
                 raise
-            except NapkinError as error:  # one size that does not fit costs no other its figure
+            except NapkinError as error:  # one that does not fit costs no other its figure
                 skipped.append(str(error))
+        if scan:  # the best of many is best by luck too: the second figure counts
+            for dtype, best in _best(found).items():
+                measure(dtype, best.shape)
+    except KeyboardInterrupt:
+        if not found:
+            raise
+        interrupted = True
     finally:
         progress("")
     if not found:
         raise NapkinError(skipped[0])
-    asked: Inputs = {"dtype": name, "device": chosen.torch, "seconds": window}
-    unasked = device is None and not chosen.is_gpu
-    best = max(found, key=lambda m: m.rates.median)
-    saved = None if no_save else _saved(best, chosen, name)
-    return Report(
+    return _report(run, found, skipped, interrupted)
+
+
+def _best(found: "dict[tuple[str, Shape], Measurement]") -> "dict[str, Measurement]":
+    """The fastest shape of each precision."""
+    best: dict[str, Measurement] = {}
+    for (dtype, _), each in found.items():
+        if dtype not in best or each.rates.median > best[dtype].rates.median:
+            best[dtype] = each
+    return best
+
+
+def _report(
+    run: measurement.Run,
+    found: "dict[tuple[str, Shape], Measurement]",
+    skipped: list[str],
+    interrupted: bool,
+) -> Report:
+    saved: dict[int, Path | None] = {}
+    if run.save and not interrupted:
+        saved = {id(m): _saved(m, run.device, dtype) for dtype, m in _best(found).items()}
+    report = Report(
         "bench",
         [
-            _answer(m, chosen, name, asked, skipped, unasked, saved if m is best else None)
-            for m in found
+            measurement.answer(m, run, dtype, skipped, saved.get(id(m)))
+            for (dtype, _), m in found.items()
         ],
     )
+    if interrupted:
+        report.warnings.append("interrupted: nothing was saved")
+        report.exit_code = INTERRUPTED
+    return report
 
 
 def _saved(measured: "Measurement", device: "Device", dtype: str) -> Path | None:
@@ -85,125 +167,16 @@ def _saved(measured: "Measurement", device: "Device", dtype: str) -> Path | None
         return None
     from napkin.bench.device import conditions
 
-    size, rates = measured.size, measured.rates
+    rates = measured.rates
     record = {
         "type": measurements.GPU if device.is_gpu else "cpu",
         "rate": rates.median,
         "least": rates.min,
         "most": rates.max,
-        "shape": f"{size}x{size}x{size}",
+        "shape": measured.shape,
         "samples": rates.samples,
         "error": measured.error,
         **conditions(device),
         "napkin": __version__,
     }
     return measurements.write(device.name, dtype, record)
-
-
-def _sizes(text: Text | None) -> list[int]:
-    if text is None:
-        return []
-    parts = text.split(",") if isinstance(text, str) else [text]
-    return [parsing.whole(part, "8192, or several: 4096,8192") for part in parts]
-
-
-def _known(device: "Device") -> Accelerator | None:
-    """The accelerator of that very name."""
-    if not device.is_gpu:
-        return None
-    try:
-        return accelerators.find(device.name)
-    except NapkinError:
-        return None
-
-
-def _promised(accelerator: Accelerator | None, dtype: str) -> Quantity | None:
-    """The dense peak of one torch device, None where the name or precision is not known."""
-    if accelerator is None or dtype not in accelerator.peak:
-        return None
-    figure = accelerator.peak_of(dtype)
-    label = f"dense {dtype} peak"
-    several = accelerator.devices_per_package
-    if several == 1:
-        return given("P", label, figure.value, "FLOP/s", figure.source)
-    package = given("P_pkg", f"{label} of a package", figure.value, "FLOP/s", figure.source)
-    return define("P", f"{label} of one device", package / coefficient(several), "FLOP/s")
-
-
-def _answer(
-    measured: "Measurement",
-    device: "Device",
-    dtype: str,
-    asked: Inputs,
-    skipped: list[str],
-    unasked: bool,
-    saved: Path | None = None,
-) -> Answer:
-    rates, size = measured.rates, measured.size
-    accelerator = _known(device)
-    P = _promised(accelerator, dtype)
-    m, n, k = (given(s, f"{s} of the matmul", size, "1", "--size") for s in ("m", "n", "k"))
-    t = observed("t", f"median of {rates.samples:,} calls", rates.time, "s", "measured here")
-    R = compute.rate(compute.matmul(m, n, k), t)
-    share = None if P is None else compute.ratio(R, P)
-    result = {
-        "device": device.torch,
-        "device_name": device.name,
-        "dtype": dtype,
-        "shape": [size, size, size],
-        "flops_per_second": {"median": R.value, "min": rates.min, "max": rates.max},
-        "samples": rates.samples,
-        "promised": None if P is None else P.value,
-        "ratio": None if share is None else share.value,
-        "saved_to": None if saved is None else str(saved),
-    }
-    words = partial(_words, measured, device, accelerator, dtype, R, share, skipped, unasked, saved)
-    return Answer("bench", asked | {"size": size}, result, words, (R if share is None else share,))
-
-
-def _anew(hardware: str, dtype: str) -> list[str]:
-    """The first question's answer, promised and measured side by side."""
-    answer = train_time(params=70e9, tokens=15e12, gpus=1024, hardware=hardware, dtype=dtype)
-    return answer.notes[:1]
-
-
-def _words(
-    measured: "Measurement",
-    device: "Device",
-    accelerator: Accelerator | None,
-    dtype: str,
-    R: Quantity,
-    share: Quantity | None,
-    skipped: list[str],
-    unasked: bool,
-    saved: Path | None,
-) -> Words:
-    size, rates = measured.size, measured.rates
-    of = "share of the promised unknown"
-    if share is not None:
-        of = f"{share} of the promised {share.args[1]}"
-    slow, fast = (units.humanize(each, "FLOP/s") for each in (rates.min, rates.max))
-    notes = [
-        f"slowest to fastest call: {slow} to {fast}; random data",
-        f"checked: off by {measured.error:.1e} from fp64, relative",
-    ]
-    warnings = [f"skipped: {each}" for each in skipped]
-    if not device.is_gpu:
-        of = "CPU, no GPU found" if unasked else "CPU"
-        notes.append("a CPU's figure is for trying things out: no datasheet promises one")
-    elif accelerator is None or share is None:
-        notes.append(f"no hardware file has a {dtype} figure of {device.name}")
-    else:
-        package = units.engineering(R.value * accelerator.devices_per_package, 4)
-        line = f"{TRAIN_TIME} --hardware {accelerator.key} --dtype {dtype}"
-        if saved is None:
-            notes.append(f"use it: {line} --peak {package}")
-        else:
-            notes += [f"the first question anew: {line}", *_anew(accelerator.key, dtype)]
-        if share.value > 1.05:
-            warnings.append("above the promised peak: is it the right row of the right device?")
-    if saved is not None:
-        notes.append(f"saved to {saved}")
-    if measured.unsteady:
-        warnings.append(measured.unsteady)
-    return Words(str(R), f"{dtype} {size:,}³ · {of} · {device.name}", notes, warnings)

@@ -10,7 +10,10 @@ from typing import NamedTuple
 from napkin import units
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity, given
+from napkin.questions import options
 from napkin.questions.answer import Answer, Report, Table, Words
+from napkin.questions.lint import judged
+from napkin.questions.promised import DEFAULT_DTYPE, how_found
 from napkin.specs import accelerators, hardware_file, measured, yaml_file
 from napkin.specs.accelerator import Accelerator, Figure
 from napkin.specs.measured import Measured
@@ -20,14 +23,31 @@ RATE, BANDWIDTH = "FLOP/s/GPU", "B/s/GPU"
 NOTHING = "-"
 
 
-def hardware(*, names: Sequence[str] = (), check: str | None = None) -> Report:
+def hardware(
+    *,
+    names: Sequence[str] = (),
+    check: str | None = None,
+    lint: str | None = None,
+    dtype: str | None = None,
+) -> Report:
     """Every accelerator, or those asked for, as figures with their file and line.
 
     Raises NapkinError for a name that is not known, and for everything that is wrong
     with a file to check, a line each.
     """
+    for option, value in (("check", check), ("lint", lint)):
+        if value is not None and (names or (option == "lint" and check is not None)):
+            raise options.error(option, "stands alone; leave the names and the other out")
+    if dtype is not None and lint is None:
+        raise options.error("dtype", "goes with --lint: the precision of its bare numbers")
+    if lint is not None:
+        return judged(lint, DEFAULT_DTYPE if dtype is None else dtype)
     if check is not None:
         return _checked(check)
+    return _shown(names)
+
+
+def _shown(names: Sequence[str]) -> Report:
     found = [accelerators.find(name) for name in names] or accelerators.everything()
     warnings = [] if names else [f"left out: {error}" for error in accelerators.broken()]
     if not names:
@@ -37,7 +57,9 @@ def hardware(*, names: Sequence[str] = (), check: str | None = None) -> Report:
     else:
         table = _side_by_side(found)
     files = tuple(yaml_file.text_of(each.path, each.file) for each in found)
-    return Report("hardware", [_answer(each) for each in found], table, warnings, files)
+    wanted = names or [each.key for each in found]
+    answers = [_answer(each, name) for each, name in zip(found, wanted, strict=True)]
+    return Report("hardware", answers, table, warnings, files=files)
 
 
 def _checked(file: str) -> Report:
@@ -45,7 +67,7 @@ def _checked(file: str) -> Report:
     problems = hardware_file.problems(path, file)
     if problems:
         raise NapkinError("\n".join(map(str, problems)))
-    report = hardware(names=[f"{path.parent}/{path.name}"])
+    report = _shown([f"{path.parent}/{path.name}"])
     (answer,) = report.answers
     answer.words.condition += " · no problems found"
     answer.warnings.extend(_doubts(accelerators.find(str(path.absolute()))))
@@ -61,9 +83,13 @@ def _doubts(device: Accelerator) -> Iterator[str]:
     for block in ("peak", "memory"):
         if block not in device.sources:
             yield f"no source of {block}: who says so?"
+    for name in device.names:
+        shipped = accelerators.shipped(accelerators.alike(name))
+        if shipped is not None and shipped.path != device.path:
+            yield f"{name} is a name of the shipped {shipped.key}: in your folder, yours wins"
 
 
-def _answer(device: Accelerator) -> Answer:
+def _answer(device: Accelerator, wanted: str) -> Answer:
     result = {
         "name": device.name,
         "vendor": device.vendor or None,
@@ -80,17 +106,17 @@ def _answer(device: Accelerator) -> Answer:
     }
     inputs = {"hardware": device.key, "file": device.file}
     steps = tuple(quantity for row in _rows(device) for quantity in row.quantities())
-    return Answer("hardware", inputs, result, partial(_words, device), steps)
+    return Answer("hardware", inputs, result, partial(_words, device, wanted), steps)
 
 
 def _value(figure: Figure | None) -> float | None:
     return None if figure is None else figure.value
 
 
-def _words(device: Accelerator) -> Words:
+def _words(device: Accelerator, wanted: str) -> Words:
     names = ", ".join((device.key, *device.aliases))
     about = (names, device.architecture, device.form_factor, device.released)
-    notes = [f"your own file: {device.file}"] if device.own else []
+    notes = how_found(device, wanted)
     notes += [f"device name: {name}" for name in device.device_names]
     notes += [f"link: {device.interconnect.name}"] if device.interconnect else []
     notes += [f"accumulate: {device.accumulate}"] if device.accumulate else []
@@ -193,7 +219,7 @@ def _list(found: list[Accelerator]) -> Table:
 
     def row(device: Accelerator) -> tuple[str, ...]:
         return (
-            f"{device.key} (yours)" if device.own else device.key,
+            _named(device),
             *(_listed(device, dtype) for dtype in LISTED),
             figure(device.memory, "B"),
             _said(device.memory_bandwidth.value, RATE) if device.memory_bandwidth else NOTHING,
@@ -203,6 +229,10 @@ def _list(found: list[Accelerator]) -> Table:
     columns = ("name", *LISTED, "memory", "TB/s", "TDP")
     caption = "dense peaks in TFLOP/s (* fp16, there is no bf16); memory bandwidth in TB/s"
     return Table(columns, [row(each) for each in found], frozenset(columns[1:]), caption)
+
+
+def _named(device: Accelerator) -> str:
+    return f"{device.key} (yours)" if device.own else device.key
 
 
 def _listed(device: Accelerator, dtype: str) -> str:
@@ -234,7 +264,7 @@ def _side_by_side(found: list[Accelerator]) -> Table:
             return NOTHING
         return " | ".join(filter(None, (rows[label].said(), rows[label].said_sparse())))
 
-    columns = ("", *(each.key for each in found))
+    columns = ("", *(_named(each) for each in found))
     table = [(label, *(cell(rows, label) for rows in cells)) for label in labels]
     table.append(("accumulate", *(_briefly(each.accumulate) for each in found)))
     table.append(("device names", *(", ".join(each.device_names) or NOTHING for each in found)))

@@ -1,16 +1,15 @@
 """What does somebody's table of device -> FLOP/s get wrong, and whose figure is it instead?"""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from napkin import parsing
-from napkin.errors import NapkinError
+from napkin.errors import NapkinError, printable, quoted
 from napkin.questions import options
 from napkin.questions.answer import Answer, Report, Table, Words
-from napkin.questions.promised import DEFAULT_DTYPE
 from napkin.specs import accelerators, dtypes, yaml_file
 from napkin.specs.accelerator import Accelerator, Figure
 
@@ -19,7 +18,10 @@ SAME = 0.005
 # What is no more than a rounding: 1300 for 1307.4.
 ROUNDED = 0.015
 
-FP16_VECTOR = (1, 2, 4)  # times the fp32 rate, by architecture
+FP16_VECTOR = (2, 4)  # times the fp32 rate, by architecture
+
+
+T = TypeVar("T")
 
 
 class Row(NamedTuple):
@@ -40,22 +42,24 @@ class Verdict(NamedTuple):
     ours: float | None = None
 
 
-def lint(*, table: str, dtype: str = DEFAULT_DTYPE) -> Report:
+def judged(table: str, dtype: str) -> Report:
     """An answer for each row of a YAML, JSON or CSV file.
 
     A row is `device: rate` or `device: {precision: rate}`; a bare number below 1e6 is read
     as TFLOP/s. Raises NapkinError for a file that cannot be read.
     """
     default = options.read("dtype", dtype, dtypes.precision)
-    rows = list(options.read("lint", table, lambda path: list(_rows(path, default))))
-    judged = [(row, judge(row.name, row.dtype, row.rate)) for row in rows]
+    rows = options.read("lint", table, lambda path: _rows(path, default))
+    known = accelerators.everything()
+    verdicts = [judge(row.name, row.dtype, row.rate, known) for row in rows]
     cells = [
         (row.name, row.dtype, _tera(row.rate), _tera(verdict.ours), verdict.said)
-        for row, verdict in judged
+        for row, verdict in zip(rows, verdicts, strict=True)
     ]
     columns = ("device", "precision", "theirs", "ours", "verdict")
     shown = Table(columns, cells, frozenset(("theirs", "ours")), "TFLOP/s, dense")
-    return Report("hardware", [_answer(row, verdict) for row, verdict in judged], shown)
+    answers = [_answer(row, verdict) for row, verdict in zip(rows, verdicts, strict=True)]
+    return Report("hardware", answers, shown)
 
 
 def _answer(row: Row, verdict: Verdict) -> Answer:
@@ -74,23 +78,33 @@ def _tera(rate: float | None) -> str:
     return "-" if rate is None else f"{rate / 1e12:.6g}"
 
 
-def judge(name: str, dtype: str, rate: float) -> Verdict:
+def judge(name: str, dtype: str, rate: float, known: list[Accelerator]) -> Verdict:
     """Their figure against ours, and against every figure that it may have been taken for."""
-    try:
-        device = accelerators.find(name)
-    except NapkinError as error:
-        return Verdict("unknown", str(error))
+    device = accelerators.lookup(name)
+    if device is None:
+        return Verdict("unknown", accelerators.not_found(name, known))
     if dtype not in device.peak:
-        whose = _whose(device, dtype, rate)
-        said = f"{device.key} has no {dtype}" + (f"; this is {whose.said}" if whose else "")
-        return Verdict("no-precision", said, device)
-    ours = device.peak[dtype].dense.value
-    verdict = _within(device, dtype, rate) or _whose(device, dtype, rate)
+        return Verdict("no-precision", f"{device.key} has no {dtype}", device)
+    parts = accelerators.devices_meant(device, name)
+    ours = device.peak[dtype].dense.value / parts
+    verdict = _of_package(device, dtype, rate, parts) or _within(device, dtype, rate * parts)
+    verdict = verdict or _whose(device, dtype, rate, known)
     if verdict is None and _near(rate, ours, ROUNDED):
         verdict = Verdict("rounded", f"agrees but for {rate / ours - 1:+.1%}")
     if verdict is None:
         verdict = Verdict("wrong", f"{rate / ours:.3g} times ours, and no figure that we know")
-    return verdict._replace(device=device, ours=ours)
+    said = f"{verdict.said} (ours is your own file's)" if device.own else verdict.said
+    return verdict._replace(device=device, ours=ours, said=said)
+
+
+def _of_package(device: Accelerator, dtype: str, rate: float, parts: int) -> Verdict | None:
+    """The whole of a package for one of its devices, or the other way round."""
+    whole, several = device.peak[dtype].dense.value, device.devices_per_package
+    if parts > 1 and _near(rate, whole):
+        return Verdict("package", f"the whole package's; the device is one of {parts}")
+    if parts == 1 and several > 1 and _near(rate, whole / several):
+        return Verdict("device-of-package", f"one of the {several} devices of a package")
+    return None
 
 
 def _near(a: float, b: float | None, within: float = SAME) -> bool:
@@ -110,15 +124,10 @@ def _within(device: Accelerator, dtype: str, rate: float) -> Verdict | None:
         return Verdict("sparse", "2:4 sparse taken for dense")
     if _near(rate, _value(peak.dense_fp16_accumulate)):
         return Verdict("fp16-accumulate", "fp16 accumulate, which training does not use")
-    parts = device.devices_per_package
-    if parts > 1 and _near(rate, peak.dense.value / parts):
-        return Verdict("device-of-package", f"one of the {parts} devices of a package")
-    if dtype in ("fp16", "bf16"):
-        vector = device.peak.get("fp32_vector", device.peak.get("fp32"))
-        for times in FP16_VECTOR if vector else ():
-            if vector and _near(rate, times * vector.dense.value, ROUNDED if times == 1 else SAME):
-                said = "fp32's" if times == 1 else f"{times} times fp32's"
-                return Verdict("vector", f"a vector rate, {said}, not the matrix units'")
+    vector = device.peak.get("fp32_vector", device.peak.get("fp32"))
+    sixteen = vector.dense.value if vector and dtype in ("fp16", "bf16") else None
+    if _near(rate, sixteen, ROUNDED):
+        return Verdict("vector", "a vector rate, fp32's, not the matrix units'")
     for other, row in device.peak.items():
         if other != dtype and _near(rate, row.dense.value):
             return Verdict("other-precision", f"the {other} figure")
@@ -126,13 +135,18 @@ def _within(device: Accelerator, dtype: str, rate: float) -> Verdict | None:
         return Verdict("doubled", "twice the dense figure, as a sparse one would be")
     if _near(rate, peak.dense.value / 2):
         return Verdict("halved", "half of the dense figure: halved once too often")
+    for times in FP16_VECTOR:
+        if sixteen and _near(rate, times * sixteen):
+            return Verdict("vector", f"a vector rate, {times} times fp32's")
     return None
 
 
-def _whose(device: Accelerator, dtype: str, rate: float) -> Verdict | None:
+def _whose(
+    device: Accelerator, dtype: str, rate: float, known: list[Accelerator]
+) -> Verdict | None:
     """The figure of another form factor, dense or sparse, or of another device."""
     family = _family(device)
-    others = [each for each in accelerators.everything() if each.key != device.key]
+    others = [each for each in known if each.key != device.key]
     others.sort(key=lambda each: not each.aliases)  # of equals, the one that people mean
     for sparse in (False, True):
         for other in others:
@@ -154,10 +168,20 @@ def _peak(device: Accelerator, dtype: str, sparse: bool) -> float | None:
     return None if peak is None else _value(peak.sparse) if sparse else peak.dense.value
 
 
-def _rows(path: str, dtype: str) -> Iterator[Row]:
-    if path.casefold().endswith(".csv"):
-        yield from _csv_rows(path, dtype)
-        return
+def _rows(path: str, dtype: str) -> list[Row]:
+    is_csv = path.casefold().endswith(".csv")
+    rows = list(_csv_rows(path, dtype) if is_csv else _yaml_rows(path, dtype))
+    if not rows:
+        raise NapkinError(f"{printable(path)}: has no row of device and FLOP/s")
+    seen: set[tuple[str, str]] = set()
+    for row in rows:
+        if (row.name, row.dtype) in seen:
+            raise NapkinError(f"{row.place}: {quoted(row.name)} is given twice for {row.dtype}")
+        seen.add((row.name, row.dtype))
+    return rows
+
+
+def _yaml_rows(path: str, dtype: str) -> Iterator[Row]:
     file = yaml_file.load(Path(path).expanduser(), path)
     for name in file:
         if file.is_section(name):
@@ -169,37 +193,67 @@ def _rows(path: str, dtype: str) -> Iterator[Row]:
                 except NapkinError as error:
                     inside.complain(str(error), precision)
                 else:
-                    yield Row(name, known, rate, place)
+                    yield Row(printable(name), known, rate, place)
         else:
-            yield Row(name, dtype, *file.value(name, _rate))
+            yield Row(printable(name), dtype, *file.value(name, _rate))
     if file.problems:
         raise file.problems[0]
 
 
 def _csv_rows(path: str, dtype: str) -> Iterator[Row]:
-    """`device,rate`, or a header that names precisions: `device,bf16,fp8`."""
+    """`device,rate`; under a header `device,bf16,fp8` or `device,precision,rate`."""
     lines = yaml_file.text_of(Path(path).expanduser(), path).splitlines()
-    precisions = [dtype]
-    for number, cells in enumerate(csv.reader(lines), start=1):
-        if number == 1 and not any(character.isdigit() for character in cells[-1][:1]):
-            precisions = [_precision(cell, dtype) for cell in cells[1:]]
-            continue
-        for precision, cell in zip(precisions, cells[1:], strict=False):
-            if cell.strip():
-                place = f"{path}:{number}"
-                yield Row(cells[0].strip(), precision, _placed(cell, place), place)
-
-
-def _precision(cell: str, default: str) -> str:
+    shown = printable(path)
     try:
-        return dtypes.precision(cell)
-    except NapkinError:
-        return default  # a header that says `FLOP/s` or the like
+        table = [(n, cells) for n, cells in enumerate(csv.reader(lines), start=1) if any(cells)]
+    except csv.Error as error:
+        raise NapkinError(f"{shown}: not valid CSV: {error}") from None
+    header: list[str] = []
+    if table and not _is_rate(table[0][1][-1]):
+        header = [" ".join(cell.split()).casefold() for cell in table.pop(0)[1]]
+    columns = _columns(header, dtype, f"{shown}:1")
+    for number, cells in table:
+        place = f"{shown}:{number}"
+        if len(cells) != (len(header) or 2):
+            raise NapkinError(f"{place}: has {len(cells)} cells, not {len(header) or 2}")
+        for precision, column in columns:
+            if cells[column].strip():
+                known = precision or _placed(cells[1], place, dtypes.precision)
+                name = printable(cells[0].strip())
+                yield Row(name, known, _placed(cells[column], place, _rate), place)
 
 
-def _placed(cell: str, place: str) -> float:
+def _columns(header: list[str], dtype: str, place: str) -> list[tuple[str, int]]:
+    """Which column holds the rate of which precision; "" where the second column says it."""
+    if len(header) == 3 and header[1] in ("precision", "dtype"):
+        return [("", 2)]
+    if len(header) <= 2 and not _precisions(header[-1] if header else ""):
+        return [(dtype, 1)]  # the one column may be called as it likes
+    found = []
+    for column, name in enumerate(header[1:], start=1):
+        precisions = _precisions(name)
+        if len(precisions) != 1:
+            raise NapkinError(f"{place}: column {quoted(name)} names no precision; leave it out")
+        found.append((precisions[0], column))
+    return found
+
+
+def _precisions(name: str) -> list[str]:
+    words = [name, *name.replace("_", " ").split()]
+    return list(dict.fromkeys(dtypes.ALIASES.get(w, w) for w in words if _is_precision(w)))
+
+
+def _is_precision(word: str) -> bool:
+    return dtypes.ALIASES.get(word, word) in dtypes.PRECISIONS
+
+
+def _is_rate(cell: str) -> bool:
+    return not cell.strip() or cell.strip()[0] in "+-.0123456789"
+
+
+def _placed(cell: str, place: str, read: Callable[[str], T]) -> T:
     try:
-        return _rate(cell)
+        return read(cell)
     except NapkinError as error:
         raise error.within(place) from None
 

@@ -82,14 +82,18 @@ def device(hardware: object) -> Accelerator:
 
 def how_found(accelerator: Accelerator, wanted: str) -> list[str]:
     """What to say of a name that stood for a variant, or of a file of the user's."""
-    if wanted == here.NAME:
+    notes = []
+    if accelerators.alike(wanted) == here.NAME:
         found = here.device()
-        return [f"here is {found.name} ({found.file}), taken as {accelerator.key}"]
+        notes.append(f"here is {found.name} ({found.file}), taken as {accelerator.key}")
     if accelerator.own:
-        return [f"{accelerator.name} is your own file: {accelerator.file}"]
-    if accelerators.alike(wanted) in map(accelerators.alike, accelerator.aliases):
-        return [f"{wanted.strip()} is taken as {accelerator.key} ({accelerator.name})"]
-    return []
+        notes.append(f"{accelerator.name} is your own file: {accelerator.file}")
+    elif accelerators.alike(wanted) in map(accelerators.alike, accelerator.aliases):
+        notes.append(f"{wanted.strip()} is taken as {accelerator.key} ({accelerator.name})")
+    if accelerator.devices_per_package > 1:
+        each = accelerator.devices_per_package
+        notes.append(f"figures and --gpus count packages: one is {each} devices of torch or JAX")
+    return notes
 
 
 def printed_memory(accelerator: Accelerator) -> Quantity:

@@ -15,7 +15,7 @@ def write(report: Report, out: TextIO) -> None:
 
 def text(report: Report) -> str:
     """The report as one Markdown text."""
-    if report.table is not None and len(report.answers) > 1:
+    if report.table is not None and len(report.answers) != 1:
         lines = [*_table(report.table.columns, report.table.rows), "", report.table.caption]
         return "\n".join(lines) + "\n"
     return "\n".join(line for answer in report.answers for line in _answer(answer))

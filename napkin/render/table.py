@@ -37,16 +37,17 @@ def screen(report: Report, on: Console) -> None:
 
 
 def _parts(report: Report, width: int) -> Iterator[RenderableType]:
-    several = len(report.answers) > 1
     if report.table is not None:
-        if not several:
-            yield _headline(report.answers[0])
+        alone = report.answers[0] if len(report.answers) == 1 else None
+        if alone:
+            yield _headline(alone)
             yield ""
-        yield _grid(report.table, width)
+        if report.table.rows:
+            yield _grid(report.table, width)
         if report.table.caption:
             yield Text(report.table.caption, ASIDE)
-        if not several:
-            yield from _remarks(report.answers[0])
+        if alone:
+            yield from _remarks(alone)
         return
     for number, answer in enumerate(report.answers):
         if number:

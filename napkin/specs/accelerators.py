@@ -23,25 +23,32 @@ def find(wanted: str) -> Accelerator:
 
     Raises NapkinError.
     """
-    if wanted == here.NAME:
+    found = lookup(wanted)
+    if found is None:
+        raise NapkinError(not_found(wanted, everything()))
+    return found
+
+
+def lookup(wanted: str) -> Accelerator | None:
+    """As `find`, but None for a name that is not known."""
+    name = alike(wanted)
+    if name == here.NAME:
         return find(here.device().name)
     if _is_path(wanted):
         return _of_path(wanted)
-    name, folder = alike(wanted), own_folder()
+    folder = own_folder()
     has_own = os.path.isdir(folder)
     found = _own(folder, name) if has_own else None
     if found is None:
-        found = _shipped(name)
+        found = shipped(name)
         if found is not None and has_own:
             # The user's file of that name wins under each of its names.
             found = _own(folder, found.key) or found
-    if found is None:
-        raise NapkinError(_not_found(wanted))
     return found
 
 
 def _is_path(wanted: str) -> bool:
-    if wanted.endswith(SUFFIXES):
+    if wanted.casefold().endswith(SUFFIXES):
         return True
     # A driver may print `MI250X / MI250`.
     return (os.sep in wanted or "/" in wanted) and " / " not in wanted
@@ -49,7 +56,7 @@ def _is_path(wanted: str) -> bool:
 
 def _of_path(wanted: str) -> Accelerator:
     path = Path(wanted).expanduser()
-    if not os.path.exists(path) and _shipped(alike(path.stem)):
+    if not os.path.exists(path) and shipped(alike(path.stem)):
         raise NapkinError(f"{printable(wanted)}: no such file; did you mean {path.stem!r}?")
     return _loaded(path, shown=wanted, own=True)
 
@@ -64,7 +71,8 @@ def _own(folder: str, name: str) -> Accelerator | None:
 
 
 @cache
-def _shipped(name: str) -> Accelerator | None:
+def shipped(name: str) -> Accelerator | None:
+    """The shipped accelerator of a name as `alike` writes it."""
     paths = _paths_of(str(shipped_folder()), name)
     return _loaded(paths[0], paths[0].name, own=False) if paths else None
 
@@ -74,8 +82,8 @@ def everything() -> list[Accelerator]:
 
     A file of the user's that cannot be read is left out: `broken` names it.
     """
-    shipped = _files(str(shipped_folder()))
-    found = {path.stem: _loaded(path, path.name, own=False) for path in shipped}
+    paths = _files(str(shipped_folder()))
+    found = {path.stem: _loaded(path, path.name, own=False) for path in paths}
     for path in _files(own_folder()):
         with suppress(NapkinError):
             found[path.stem] = _loaded(path, str(path), own=True)
@@ -89,13 +97,24 @@ def broken() -> list[NapkinError]:
 
 
 def peak(device_name: str, dtype: str, sparse: bool = False) -> float:
-    """The promised FLOP/s of a device, dense unless `sparse`: 989.4e12 for
+    """The promised FLOP/s, dense unless `sparse`: 989.4e12 for
     ("NVIDIA H100 80GB HBM3", "bf16").
 
-    Takes the driver's exact device name, a hardware name or a file, and torch's dtype names.
-    Raises NapkinError, which names near devices; there is no fallback.
+    A driver's exact device name means one device as torch or JAX counts them (half of a
+    MI250X); a hardware name, an alias or a file means the package, as everywhere else.
+    Takes torch's dtype names. Raises NapkinError, which names near devices; there is no
+    fallback.
     """
-    return find(str(device_name)).peak_of(dtypes.precision(dtype), sparse).value
+    wanted = str(device_name)
+    found = find(wanted)
+    whole = found.peak_of(dtypes.precision(dtype), sparse).value
+    return float(whole / devices_meant(found, wanted))
+
+
+def devices_meant(accelerator: Accelerator, wanted: str) -> int:
+    """Into how many devices its figures are to be divided for that name of it."""
+    is_device = alike(wanted) in map(alike, accelerator.device_names)
+    return accelerator.devices_per_package if is_device else 1
 
 
 def _files(folder: str) -> list[Path]:
@@ -104,7 +123,9 @@ def _files(folder: str) -> list[Path]:
         names = sorted(os.listdir(folder))
     except (OSError, ValueError):  # no such folder, which is usual
         return []
-    return [Path(folder, n) for n in names if n.endswith(SUFFIXES) and not n.startswith(".")]
+    return [
+        Path(folder, n) for n in names if n.casefold().endswith(SUFFIXES) and not n.startswith(".")
+    ]
 
 
 @lru_cache(maxsize=1024)
@@ -135,16 +156,15 @@ def _answers_to(path: Path, wanted: str) -> bool:
             return False
     except OSError:
         return False
-    with suppress(NapkinError):  # a broken file of the user's is no reason to find nothing
-        return wanted in map(alike, _loaded(path, path.name, own=False).names)
-    return False
+    # A broken file that has the name is named as broken, not passed over for another.
+    return wanted in map(alike, _loaded(path, path.name, own=False).names)
 
 
-def _not_found(wanted: str) -> str:
+def not_found(wanted: str, known: list[Accelerator]) -> str:
+    """What to say of a name that none of these has."""
     if "," in wanted:
         return f"{quoted(wanted)} has a comma, which separates scenarios; write one name"
     words = set(alike(wanted).split("-"))
-    known = everything()
     fits = {
         each.key: name
         for each in known

@@ -26,7 +26,9 @@ PRECISIONS = (
 ALIASES = {
     "fp8_e4m3": "fp8",
     "float8_e4m3fn": "fp8",
+    "float8_e4m3fnuz": "fp8",  # AMD's own kind, on MI300
     "float8_e5m2": "fp8_e5m2",
+    "float8_e5m2fnuz": "fp8_e5m2",
     "fp4_e2m1": "fp4",
     "bfloat16": "bf16",
     "float16": "fp16",
@@ -43,6 +45,8 @@ def precision(text: object) -> str:
     name = str(text).strip().casefold().replace("-", "_").removeprefix("torch.")
     name = ALIASES.get(name, name)
     if name not in PRECISIONS:
-        hint = suggestion(name, PRECISIONS) or f"; write one of {' '.join(PRECISIONS)}"
+        kinds = [each for each in PRECISIONS if each.startswith(f"{name}_")]
+        hint = f"; write {' or '.join(kinds)}" if kinds else suggestion(name, PRECISIONS)
+        hint = hint or f"; write one of {' '.join(PRECISIONS)}"
         raise NapkinError(f"{quoted(text)} is not a precision{hint}")
     return name

@@ -90,10 +90,15 @@ def _same_power(found: Measured, accelerator: Accelerator) -> bool:
     return abs(found.power_limit / accelerator.tdp.value - 1) <= SAME_POWER
 
 
-def everything() -> list[Measured]:
-    """All that can be read, by file name."""
-    paths = sorted(Path(folder()).glob("*--*.yaml"))
-    return [read(path) for path in paths]
+def everything() -> tuple[list[Measured], list[str]]:
+    """All that can be read, by file name, and what is wrong with the others."""
+    found, broken = [], []
+    for path in sorted(Path(folder()).glob("*--*.yaml")):
+        try:
+            found.append(read(path))
+        except NapkinError as error:
+            broken.append(str(error))
+    return found, broken
 
 
 def read(path: Path) -> Measured:

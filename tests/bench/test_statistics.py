@@ -10,7 +10,7 @@ TIMES = st.lists(st.floats(1e-7, 1e3), min_size=1, max_size=50)
 
 
 def test_the_headline_is_the_median_call() -> None:
-    found = rates(2 * 8192**3, [1.392e-3, 1.40e-3, 1.38e-3, 9.0, 1.392e-3])
+    found = rates(2 * 8192**3, [1.392e-3, 1.40e-3, 1.38e-3, 9.0, 1.392e-3], 9.01)
     assert found.median == pytest.approx(789.9e12, rel=1e-4)
     assert found.samples == 5
     assert found.min == pytest.approx(2 * 8192**3 / 9.0)
@@ -23,16 +23,30 @@ def test_the_headline_is_the_median_call() -> None:
 def test_be_01_the_arithmetic_of_an_impossible_time_is_right(
     flop: int, time: float, rate: float
 ) -> None:
-    assert rates(flop, [time]).median == pytest.approx(rate, rel=1e-3)
+    assert rates(flop, [time], time).median == pytest.approx(rate, rel=1e-3)
 
 
 @given(TIMES)
 def test_the_median_lies_between_the_slowest_and_the_fastest(times: list[float]) -> None:
-    found = rates(10**12, times)
+    found = rates(10**12, times, sum(times))
     assert found.min <= found.median <= found.max
+    slack = 1 + 1e-12  # percentiles are interpolated
+    assert found.min <= found.p5 * slack <= found.median * slack**2
+    assert found.median <= found.p95 * slack <= found.max * slack**2
 
 
 @given(TIMES, st.floats(0.01, 100))
 def test_twice_the_time_is_half_the_rate(times: list[float], factor: float) -> None:
-    slower = rates(10**12, [factor * t for t in times])
-    assert slower.median == pytest.approx(rates(10**12, times).median / factor)
+    slower = rates(10**12, [factor * t for t in times], 1.0)
+    assert slower.median == pytest.approx(rates(10**12, times, sum(times)).median / factor)
+
+
+def test_nine_calls_of_ten_lie_between_the_5th_and_the_95th_percentile() -> None:
+    found = rates(100, [float(n) for n in range(1, 101)], 5050)
+    assert found.p5 == pytest.approx(100 / 95.05)
+    assert found.p95 == pytest.approx(100 / 5.95)
+
+
+def test_sustained_counts_the_pauses_too() -> None:
+    assert rates(10**12, [0.1] * 10, 1.0).sustained == pytest.approx(10**13)
+    assert rates(10**12, [0.1] * 10, 2.0).sustained == pytest.approx(5 * 10**12)

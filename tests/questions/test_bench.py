@@ -1,13 +1,19 @@
 """`napkin bench` on a machine without a GPU."""
 
+import json
+from pathlib import Path
+
 import pytest
 import torch
 
 from napkin.bench import device as devices
+from napkin.bench import matmul
 from napkin.bench.matmul import Measurement
+from napkin.bench.operators import Shape
 from napkin.bench.statistics import Rates
-from napkin.questions import bench as question
+from napkin.questions import measurement
 from napkin.questions.answer import Words
+from napkin.specs import measured
 from tests.running import answer, answers, napkin, process
 
 no_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
@@ -63,7 +69,7 @@ def test_be_02_a_size_that_does_not_fit_costs_no_other_its_figure() -> None:
 
 def test_a_known_gpu_is_set_against_its_promised_peak() -> None:
     device = devices.Device("cuda:0", "NVIDIA H100 80GB HBM3")
-    promised = question._promised(question._known(device), "bf16")
+    promised = measurement.promised(measurement.known(device), "bf16")
     assert promised is not None
     assert (promised.value, promised.source) == (989.4e12, "h100-sxm.yaml:16")
 
@@ -72,23 +78,25 @@ def test_a_known_gpu_is_set_against_its_promised_peak() -> None:
     "name", ["NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA H100", "NVIDIA A16", "Acme 9000"]
 )
 def test_an_unknown_gpu_has_no_promised_peak(name: str) -> None:
-    assert question._known(devices.Device("cuda:0", name)) is None
+    assert measurement.known(devices.Device("cuda:0", name)) is None
 
 
 def test_tf32_is_named_as_its_own_precision_and_is_no_cpu_s() -> None:
     ran = napkin("bench --device cpu --dtype tf32")
     assert (ran.code, ran.err) == (
         2,
-        "Error: --dtype: bench measures fp64 fp32 fp16 bf16 here, not tf32\n",
+        "Error: --dtype: bench measures fp64 fp32 fp16 bf16 int8 here, not tf32\n",
     )
 
 
 def words(device: devices.Device, dtype: str, rate: float) -> Words:
     """What is said of a device that took this long, without one: times that are given."""
-    size = 8192
-    time = 2 * size**3 / rate
-    measured = Measurement(size, Rates(time, rate, 0.9 * rate, 1.1 * rate, 100), 1.7e-3, "")
-    return question._answer(measured, device, dtype, {}, [], False).words
+    shape = Shape(8192, 8192, 8192)
+    rates = Rates(
+        shape.flop / rate, rate, 0.9 * rate, 1.1 * rate, 100, 0.95 * rate, 1.05 * rate, rate
+    )
+    run = measurement.Run(device, 3.0, None, unasked=False, save=False)
+    return measurement.answer(Measurement(shape, rates, 1.7e-3, ""), run, dtype, [], None).words
 
 
 def test_a_gpu_s_figure_ends_with_the_line_that_uses_it() -> None:
@@ -122,3 +130,85 @@ def test_a_gpu_without_a_hardware_file_is_measured_all_the_same() -> None:
     said = words(devices.Device("cuda:0", "Acme 9000"), "bf16", 150e12)
     assert said.condition == "bf16 8,192³ · share of the promised unknown · Acme 9000"
     assert said.notes[-1] == "no hardware file has a bf16 figure of Acme 9000"
+
+
+def test_every_precision_and_every_size_has_its_answer() -> None:
+    found = answers("bench --device cpu --dtype fp32,int8 --size 64,96 --seconds 0.02")
+    assert [(each["result"]["dtype"], each["result"]["shape"][0]) for each in found] == [
+        ("fp32", 64),
+        ("fp32", 96),
+        ("int8", 64),
+        ("int8", 96),
+    ]
+
+
+def test_a_shape_of_any_sides_is_measured() -> None:
+    found = answer("bench --device cpu --dtype fp32 --shape 64x96x128 --seconds 0.02")
+    assert found["result"]["shape"] == [64, 96, 128]
+    steps = {step["symbol"]: step["value"] for step in found["derivation"]}
+    assert steps["F"] == 2 * 64 * 96 * 128
+
+
+def stand_in(of: dict[Shape, list[float]]) -> object:
+    """A measure() that hands out these rates in turn: what is tested is who is asked, and when."""
+
+    def measure(
+        device: object, dtype: str, shape: Shape, seconds: float, warm_up: object
+    ) -> Measurement:
+        if not of[shape]:
+            raise KeyboardInterrupt
+        rate = of[shape].pop(0)
+        time = shape.flop / rate
+        return Measurement(shape, Rates(time, rate, rate, rate, 10, rate, rate, rate), 0.0, "")
+
+    return measure
+
+
+def test_the_winner_of_a_scan_is_measured_again_and_that_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    small, middle, large = matmul.SCAN_CPU
+    monkeypatch.setattr(
+        matmul, "measure", stand_in({small: [1e9], middle: [3e9, 2e9], large: [2.5e9]})
+    )
+    found = answers("bench --device cpu --scan")
+    figures = {
+        tuple(each["result"]["shape"]): each["result"]["flops_per_second"]["median"]
+        for each in found
+    }
+    assert figures == pytest.approx({small: 1e9, middle: 2e9, large: 2.5e9})
+
+
+def test_an_interrupted_run_shows_what_it_had_and_saves_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shapes = {Shape(64, 64, 64): [1e9], Shape(96, 96, 96): []}
+    monkeypatch.setattr(matmul, "measure", stand_in(shapes))
+    ran = napkin("bench --device cpu --size 64,96 --format json")
+    assert ran.code == 130
+    (found,) = json.loads(ran.out)["answers"]
+    assert found["result"]["shape"] == [64, 64, 64]
+    assert found["result"]["saved_to"] is None
+    assert ran.err == "warning: interrupted: nothing was saved\n"
+    assert not Path(measured.folder()).exists()
+
+
+def test_an_interrupt_before_the_first_figure_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(matmul, "measure", stand_in({Shape(64, 64, 64): []}))
+    ran = napkin("bench --device cpu --size 64")
+    assert (ran.code, ran.out) == (130, "")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("--size 64 --scan", "--scan: other shapes are asked for already; leave one out"),
+        ("--shape 4x5x6 --size 64", "--shape: other shapes are asked for already; leave one out"),
+        ("--shape 4x5", "--shape: '4x5' is not MxNxK; write 8192x28672x8192"),
+    ],
+)
+def test_shapes_are_asked_for_in_one_way(line: str, says: str) -> None:
+    ran = napkin(f"bench --device cpu {line}")
+    assert (ran.code, ran.out, ran.err) == (2, "", f"Error: {says}\n")

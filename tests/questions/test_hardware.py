@@ -1,5 +1,6 @@
 """`napkin hardware`: a file of one's own, this machine's GPU, the file as a start."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,49 @@ def test_nothing_is_taken_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(here, "ROOT", tmp_path)
     driver(tmp_path, "NVIDIA A100-SXM4-40GB")
     assert answer("mfu --achieved 1e14")["inputs"]["hardware"] == "h100-sxm"
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("h100 --check x.yaml", "--check: stands alone; leave the names and the other out"),
+        ("h100 --lint x.yaml", "--lint: stands alone; leave the names and the other out"),
+        (
+            "--check x.yaml --lint x.yaml",
+            "--lint: stands alone; leave the names and the other out",
+        ),
+        ("h100 --dtype bf16", "--dtype: goes with --lint: the precision of its bare numbers"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(line: str, says: str) -> None:
+    ran = napkin(f"hardware {line}")
+    assert (ran.code, ran.out, ran.err) == (2, "", f"Error: {says}\n")
+
+
+def test_check_says_which_shipped_card_a_file_of_one_s_own_would_hide(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("name: x\naliases: [H100]\npeak: {bf16: 1e14}\nmemory: 80 GB\n")
+    assert napkin(["hardware", "--check", str(path)]).out.splitlines()[-1] == (
+        "warning: H100 is a name of the shipped h100-sxm: in your folder, yours wins"
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "train-time --params 7B --tokens 1T --gpus 8 --hardware mi250x",
+        "max-model --gpus 8 --hardware mi250x",
+        "mfu --achieved 1e14 --hardware mi250x",
+    ],
+)
+def test_a_package_of_several_devices_says_that_it_is_counted_as_one(line: str) -> None:
+    assert "figures and --gpus count packages: one is 2 devices of torch or JAX" in (
+        " ".join(answer(line)["notes"])
+    )
+
+
+def test_a_column_of_one_s_own_is_marked(tmp_path: Path) -> None:
+    folder = Path(os.environ["XDG_CONFIG_HOME"], "napkin", "hardware")
+    folder.mkdir(parents=True)
+    (folder / "mine.yaml").write_text("name: x\npeak: {bf16: 1e14}\nmemory: 80 GB\n")
+    assert "mine (yours)" in napkin("hardware mine h100-sxm").out.splitlines()[0]

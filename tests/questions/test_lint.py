@@ -1,6 +1,7 @@
 """Other people's tables, judged: each public tool's mistake by its name."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +9,17 @@ import pytest
 
 from napkin import NapkinError, peak
 from napkin.questions.lint import judge
+from napkin.specs import accelerators
 from tests.running import answers, data, napkin
 
 OTHERS = data("others.yaml")
+KNOWN = accelerators.everything()
 IDS = [f"{row['tool']} {row['device']} {row['dtype']} {row['theirs']}" for row in OTHERS]
 
 
 @pytest.mark.parametrize("row", OTHERS, ids=IDS)
 def test_a_public_tool_s_figure_gets_its_mistake_s_name(row: dict[str, Any]) -> None:
-    assert judge(row["device"], row["dtype"], row["theirs"] * 1e12).kind == row["verdict"]
+    assert judge(row["device"], row["dtype"], row["theirs"] * 1e12, KNOWN).kind == row["verdict"]
 
 
 @pytest.mark.parametrize("row", OTHERS, ids=IDS)
@@ -28,12 +31,19 @@ def test_our_own_answer_for_the_same_string_is_the_right_one(row: dict[str, Any]
         assert peak(row["device"], row["dtype"]) == pytest.approx(row["ours"] * 1e12, rel=1e-9)
 
 
-def test_a_figure_of_one_of_two_devices_is_called_so() -> None:
-    verdict = judge("AMD Instinct MI250X", "bf16", 191.5e12)
-    assert (verdict.kind, verdict.said) == (
-        "device-of-package",
-        "one of the 2 devices of a package",
-    )
+@pytest.mark.parametrize(
+    ("name", "tera", "kind"),
+    [
+        ("AMD Instinct MI250X", 383, "package"),
+        ("AMD Instinct MI250X", 191.5, "agrees"),
+        ("mi250x", 383, "agrees"),
+        ("mi250x", 191.5, "device-of-package"),
+    ],
+)
+def test_a_driver_s_name_means_one_device_and_ours_the_package(
+    name: str, tera: float, kind: str
+) -> None:
+    assert judge(name, "bf16", tera * 1e12, KNOWN).kind == kind
 
 
 THEIRS = {"NVIDIA L40S": 312e12, "h100": {"bf16": 1979, "fp8": "1978.9 TFLOP/s"}, "Acme": 5e13}
@@ -75,6 +85,18 @@ def test_a_row_s_line_is_shown_with_its_verdict(tmp_path: Path) -> None:
         ("t.csv", "a,5e12\nb,x\n", "2: 'x' is not a number; write 989.4e12 or '989.4 TFLOP/s'"),
         ("t.json", "[1, 2]", "1: is not a mapping of keys to values"),
         ("t.yaml", "a: {fp9: 1e14}\n", "1: a.fp9: 'fp9' is not a precision; did you mean 'fp8'?"),
+        ("t.csv", "", " has no row of device and FLOP/s"),
+        ("t.csv", "device,bf16\n", " has no row of device and FLOP/s"),
+        ("t.json", "{}", " has no row of device and FLOP/s"),
+        ("t.yaml", "NVIDIA L4: {}\n", " has no row of device and FLOP/s"),
+        ("t.csv", "d,bf16,tdp\n", "1: column 'tdp' names no precision; leave it out"),
+        ("t.csv", "NVIDIA L4,121,72\n", "1: has 3 cells, not 2"),
+        ("t.csv", "a,1\nNVIDIA L4,121\nNVIDIA L4,60\n", "3: 'NVIDIA L4' is given twice for bf16"),
+        (
+            "t.csv",
+            f'a,"{"x" * 140_000}"\n',
+            " not valid CSV: field larger than field limit (131072)",
+        ),
     ],
 )
 def test_a_table_that_cannot_be_read_is_refused_in_one_line(
@@ -91,3 +113,34 @@ def test_precisions_are_chosen_with_dtype(tmp_path: Path) -> None:
     path.write_text("Tesla T4,65\n")
     (found,) = answers(["hardware", "--lint", str(path), "--dtype", "fp16"])
     assert found["result"]["verdict"] == "agrees"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "device,fp8_tflops\nh100,1978.9\n",
+        "device,precision,rate\nh100,fp8,1978.9\n",
+        "GPU,dtype,TFLOP/s\nh100,FP8,1978.9 TFLOP/s\n",
+    ],
+)
+def test_a_header_says_which_precision(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.CSV"
+    path.write_text(text)
+    (found,) = answers(["hardware", "--lint", str(path)])
+    assert (found["inputs"]["dtype"], found["result"]["verdict"]) == ("fp8", "agrees")
+
+
+def test_a_name_with_control_characters_is_not_printed_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"bad\x1b[31mred,5e12\n")
+    assert "\x1b" not in napkin(["hardware", "--lint", str(path)]).out
+
+
+def test_a_figure_of_one_s_own_file_is_called_so(tmp_path: Path) -> None:
+    folder = Path(os.environ["XDG_CONFIG_HOME"], "napkin", "hardware")
+    folder.mkdir(parents=True)
+    (folder / "mine.yaml").write_text("name: Mine\npeak: {bf16: 1e14}\nmemory: 40 GB\n")
+    path = tmp_path / "t.yaml"
+    path.write_text("mine: 100\n")
+    (found,) = answers(["hardware", "--lint", str(path)])
+    assert found["result"]["said"] == "agrees (ours is your own file's)"

@@ -9,10 +9,12 @@ import pytest
 from napkin import NapkinError, train_time
 from napkin.bench import device as devices
 from napkin.bench.matmul import Measurement
+from napkin.bench.operators import Shape
 from napkin.bench.statistics import Rates
 from napkin.questions import bench as question
+from napkin.questions import measurement
 from napkin.specs import accelerators, measured
-from tests.running import answer, napkin
+from tests.running import answer, answers, napkin
 
 H100 = "NVIDIA H100 80GB HBM3"
 QUESTION = "train-time --params 70e9 --tokens 15e12 --gpus 1024"
@@ -173,24 +175,26 @@ def test_bench_keeps_nothing_where_it_is_told_so() -> None:
     assert not os.path.exists(measured.folder())
 
 
-def measurement(unsteady: str) -> Measurement:
-    return Measurement(8192, Rates(1.4e-3, 785e12, 700e12, 800e12, 2000), 1.7e-3, unsteady)
+def of_h100(unsteady: str) -> Measurement:
+    rates = Rates(1.4e-3, 785e12, 700e12, 800e12, 2000, 770e12, 790e12, 784e12)
+    return Measurement(Shape(8192, 8192, 8192), rates, 1.7e-3, unsteady)
 
 
 def test_a_doubtful_figure_never_replaces_a_good_one() -> None:
     path = save()
     gpu = devices.Device("cuda:0", H100)
-    assert question._saved(measurement("other processes"), gpu, "bf16") is None
+    assert question._saved(of_h100("other processes"), gpu, "bf16") is None
     assert measured.read(path).rate == 770e12
-    assert question._saved(measurement(""), gpu, "bf16") == path
+    assert question._saved(of_h100(""), gpu, "bf16") == path
     assert measured.read(path).rate == 785e12
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
 def test_bench_ends_with_the_first_question_anew() -> None:
     gpu = devices.Device("cuda:0", H100)
-    saved = question._saved(measurement(""), gpu, "bf16")
-    said = question._answer(measurement(""), gpu, "bf16", {}, [], False, saved).words
+    saved = question._saved(of_h100(""), gpu, "bf16")
+    run = measurement.Run(gpu, 3.0, None, unasked=False, save=True)
+    said = measurement.answer(of_h100(""), run, "bf16", [], saved).words
     assert said.notes[-3:] == [
         "the first question anew: napkin train-time --params 70e9 --tokens 15e12 --gpus 1024 "
         "--hardware h100-sxm --dtype bf16",
@@ -205,7 +209,9 @@ def test_a_folder_that_cannot_be_written_says_what_to_do(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
-    with pytest.raises(NapkinError, match=r"cannot be written: .*; --no-save measures all the same"):
+    with pytest.raises(
+        NapkinError, match=r"cannot be written: .*; --no-save measures all the same"
+    ):
         save()
 
 
@@ -217,3 +223,26 @@ def test_a_figure_is_read_anew_when_it_changes() -> None:
     second = train_time(params="70B", tokens="15T", gpus=1024, peak="measured").result["days"]
     assert second == pytest.approx(2 * first)
     assert accelerators.find("h100").key == "h100-sxm"
+
+
+def test_the_figures_on_file_are_listed() -> None:
+    assert (
+        napkin("bench --list").out.rstrip().endswith(f"nothing is on file in {measured.folder()}")
+    )
+    path = save()
+    save("Acme 9000", "fp16", 123.4e12)
+    screen = napkin("bench --list").out.splitlines()
+    assert screen[0].split() == ["device", "precision", "TFLOP/s", "shape", "date"]
+    assert [line.split()[:2] for line in screen[2:4]] == [["Acme", "9000"], ["NVIDIA", "H100"]]
+    found = answers("bench --list")
+    assert [each["result"]["flops_per_second"] for each in found] == [123.4e12, 770e12]
+    assert found[1]["result"]["file"] == str(path)
+
+
+def test_a_broken_figure_costs_the_list_no_other() -> None:
+    edit(save(), "rate: ", "rata: ")
+    save(dtype="fp16")
+    ran = napkin("bench --list")
+    assert ran.code == 0
+    assert "fp16" in ran.out
+    assert "unknown key 'rata'; did you mean 'rate'?" in ran.out + ran.err

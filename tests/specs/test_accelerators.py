@@ -195,7 +195,20 @@ def test_one_answer_does_not_read_52_files(
         return load(path, shown)
 
     monkeypatch.setattr(yaml_file, "load", counting)
-    accelerators._shipped.cache_clear()
+    accelerators.shipped.cache_clear()
     accelerators._cached.cache_clear()
     accelerators.find(name)
     assert 1 <= len(read) <= most
+
+
+def test_a_broken_file_of_one_s_own_is_not_passed_over_for_a_shipped_one() -> None:
+    path = own_folder() / "mine.yaml"
+    path.write_text("name: x\naliases: [h100]\npeak: {bf16: 5}\nmemory: 80 GB\n")
+    ran = napkin("mfu --achieved 1e14 --hardware h100")
+    assert (ran.code, ran.out) == (2, "")
+    assert "mine.yaml:3: peak.bf16: '5' is not plausible for a peak" in ran.err
+
+
+def test_a_driver_s_name_means_one_device_and_a_name_of_ours_the_package() -> None:
+    assert peak("AMD Instinct MI250X", "bf16") == 191.5e12
+    assert peak("mi250x", "bf16") == 383e12

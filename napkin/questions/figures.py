@@ -1,0 +1,35 @@
+"""What has bench measured on this machine?"""
+
+from functools import partial
+
+from napkin.questions.answer import Answer, Report, Table, Words
+from napkin.specs import measured
+from napkin.specs.measured import Measured
+
+
+def figures() -> Report:
+    """Every figure on file, by device and precision; a broken file is a warning."""
+    found, broken = measured.everything()
+    rows = [
+        (each.device, each.dtype, f"{each.rate / 1e12:.6g}", each.shape, each.date[:10])
+        for each in found
+    ]
+    columns = ("device", "precision", "TFLOP/s", "shape", "date")
+    caption = str(measured.folder()) if rows else f"nothing is on file in {measured.folder()}"
+    table = Table(columns, rows, frozenset(("TFLOP/s",)), caption)
+    return Report("bench", [_answer(each) for each in found], table, broken)
+
+
+def _answer(figure: Measured) -> Answer:
+    inputs = {"device": figure.device, "dtype": figure.dtype}
+    result = {
+        "device_name": figure.device,
+        "type": figure.type,
+        "dtype": figure.dtype,
+        "flops_per_second": figure.rate,
+        "shape": figure.shape,
+        "date": figure.date,
+        "torch": figure.torch,
+        "file": str(figure.path),
+    }
+    return Answer("bench", inputs, result, partial(Words, figure.device, figure.dtype))

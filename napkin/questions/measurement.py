@@ -1,0 +1,140 @@
+"""One measurement as an answer: its derivation, its share of what was promised, its use."""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from napkin import units
+from napkin.accounting import compute
+from napkin.errors import NapkinError
+from napkin.quantity import Quantity, coefficient, define, given, observed
+from napkin.questions.answer import Answer, Inputs, Words
+from napkin.questions.examples import TRAIN_TIME
+from napkin.questions.train_time import train_time
+from napkin.specs import accelerators
+from napkin.specs.accelerator import Accelerator
+
+if TYPE_CHECKING:
+    from napkin.bench.device import Device
+    from napkin.bench.matmul import Measurement
+
+
+@dataclass(slots=True)
+class Run:
+    """What is measured on what, and how."""
+
+    device: "Device"
+    seconds: float
+    warm_up: float | None
+    unasked: bool  # no device was named and no GPU found
+    save: bool
+
+
+def known(device: "Device") -> Accelerator | None:
+    """The accelerator of that very name."""
+    if not device.is_gpu:
+        return None
+    try:
+        return accelerators.find(device.name)
+    except NapkinError:
+        return None
+
+
+def promised(accelerator: Accelerator | None, dtype: str) -> Quantity | None:
+    """The dense peak of one torch device, None where the name or precision is not known."""
+    if accelerator is None or dtype not in accelerator.peak:
+        return None
+    figure = accelerator.peak_of(dtype)
+    label = f"dense {dtype} peak"
+    several = accelerator.devices_per_package
+    if several == 1:
+        return given("P", label, figure.value, "FLOP/s", figure.source)
+    package = given("P_pkg", f"{label} of a package", figure.value, "FLOP/s", figure.source)
+    return define("P", f"{label} of one device", package / coefficient(several), "FLOP/s")
+
+
+def answer(
+    measured: "Measurement", run: Run, dtype: str, skipped: list[str], saved: Path | None
+) -> Answer:
+    """The rate with its derivation; `skipped` is what could not be measured beside it."""
+    rates, shape = measured.rates, measured.shape
+    m, n, k = (
+        given(s, f"{s} of the matmul", size, "1", "--shape")
+        for s, size in zip("mnk", shape, strict=True)
+    )
+    t = observed("t", f"median of {rates.samples:,} calls", rates.time, "s", "measured here")
+    R = compute.rate(compute.matmul(m, n, k), t)
+    P = promised(known(run.device), dtype)
+    share = None if P is None else compute.ratio(R, P)
+    inputs: Inputs = {
+        "dtype": dtype,
+        "device": run.device.torch,
+        "shape": str(shape),
+        "seconds": run.seconds,
+    }
+    result = {
+        "device": run.device.torch,
+        "device_name": run.device.name,
+        "dtype": dtype,
+        "shape": list(shape),
+        "flops_per_second": {"median": R.value, "min": rates.min, "max": rates.max},
+        "samples": rates.samples,
+        "promised": None if P is None else P.value,
+        "ratio": None if share is None else share.value,
+        "saved_to": None if saved is None else str(saved),
+    }
+    words = partial(_words, measured, run, dtype, R, share, skipped, saved)
+    return Answer("bench", inputs, result, words, (R if share is None else share,))
+
+
+def _words(
+    measured: "Measurement",
+    run: Run,
+    dtype: str,
+    R: Quantity,
+    share: Quantity | None,
+    skipped: list[str],
+    saved: Path | None,
+) -> Words:
+    rates, shape, device = measured.rates, measured.shape, run.device
+    said = f"{shape.m:,}³" if len(set(shape)) == 1 else str(shape)
+    low, high, whole = (
+        units.humanize(rate, "FLOP/s") for rate in (rates.p5, rates.p95, rates.sustained)
+    )
+    off = f"off by {measured.error:.1e} from fp64, relative" if measured.error else "exact"
+    notes = [
+        f"nine calls of ten: {low} to {high}; sustained, pauses included: {whole}",
+        f"random data, checked: {off}",
+    ]
+    warnings = [f"skipped: {each}" for each in skipped]
+    if device.is_gpu:
+        of = "share of the promised unknown"
+        if share is not None:
+            of = f"{share} of the promised {share.args[1]}"
+        notes += _uses(run, dtype, R, share, saved)
+        if share is not None and share.value > 1.05:
+            warnings.append("above the promised peak: is it the right row of the right device?")
+    else:
+        of = "CPU, no GPU found" if run.unasked else "CPU"
+        notes.append("a CPU's figure is for trying things out: no datasheet promises one")
+    if saved is not None:
+        notes.append(f"saved to {saved}")
+    if measured.unsteady:
+        warnings.append(measured.unsteady)
+    return Words(str(R), f"{dtype} {said} · {of} · {device.name}", notes, warnings)
+
+
+def _uses(
+    run: Run, dtype: str, R: Quantity, share: Quantity | None, saved: Path | None
+) -> list[str]:
+    """The first question with this figure, and the line that asks it."""
+    accelerator = known(run.device)
+    if accelerator is None or share is None:
+        return [f"no hardware file has a {dtype} figure of {run.device.name}"]
+    line = f"{TRAIN_TIME} --hardware {accelerator.key} --dtype {dtype}"
+    if saved is None:
+        package = units.engineering(R.value * accelerator.devices_per_package, 4)
+        return [f"use it: {line} --peak {package}"]
+    anew = train_time(params=70e9, tokens=15e12, gpus=1024, hardware=accelerator.key, dtype=dtype)
+    return [f"the first question anew: {line}", anew.notes[0]]

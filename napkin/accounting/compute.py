@@ -149,3 +149,14 @@ def rate(F: Quantity, t: Quantity) -> Quantity:
 def ratio(R: Quantity, P: Quantity) -> Quantity:
     """The share of the promised peak that was measured."""
     return define("R/P", "share of the promised peak", R / P, "%")
+
+
+def ridge(R: Quantity, W: Quantity) -> Quantity:
+    """I in FLOP/B: work of fewer FLOP per byte waits for the memory (Williams et al., "Roofline",
+    2009). R in FLOP/s, W in B/s."""
+    return define("I", "ridge point", R / W, "FLOP/B")
+
+
+def promised_ridge(P: Quantity, W_P: Quantity) -> Quantity:
+    """I_P in FLOP/B, of what the datasheet promises."""
+    return define("I_P", "promised ridge point", P / W_P, "FLOP/B")

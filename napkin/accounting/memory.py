@@ -6,6 +6,8 @@ from operator import add
 
 from napkin.quantity import Quantity, ceil, coefficient, define
 
+USES = {2: "2 = 1 read + 1 written", 3: "3 = 2 read + 1 written"}
+
 
 def bytes_per_param(terms: Sequence[Quantity]) -> Quantity:
     """s in B/param: the sum of weights, gradients, master copy and moments
@@ -41,3 +43,20 @@ def states(N: Quantity, s: Quantity) -> Quantity:
 def min_gpus(S: Quantity, M1: Quantity) -> Quantity:
     """n_min in GPU: the fewest whose memory holds S, everything sharded."""
     return define("n_min", "GPUs that hold the state", ceil(S / M1), "GPU")
+
+
+def moved(array: Quantity, arrays: int) -> Quantity:
+    """Q in B: every array of a call once, read or written (STREAM's count)."""
+    return define(
+        "Q", "bytes moved by one call", coefficient(arrays, "1", USES[arrays]) * array, "B"
+    )
+
+
+def bandwidth(Q: Quantity, t: Quantity) -> Quantity:
+    """W in B/s."""
+    return define("W", "measured memory bandwidth", Q / t, "B/s")
+
+
+def share_of_bandwidth(W: Quantity, W_P: Quantity) -> Quantity:
+    """The share of the promised bandwidth that was measured."""
+    return define("W/W_P", "share of the promised bandwidth", W / W_P, "%")

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 
 class Rates(NamedTuple):
-    """FLOP/s of the median, the slowest and the fastest call; `time` is the median's, in s.
+    """FLOP/s, or B/s, of the median, slowest and fastest call; `time` is the median's, in s.
 
-    p5 and p95 hold nine calls of ten between them; `sustained` is all FLOP over the whole
-    window, pauses included.
+    p5 and p95 hold nine calls of ten between them; `sustained` is the amount of all calls
+    over the whole window, pauses included.
     """
 
     time: float
@@ -22,18 +22,21 @@ class Rates(NamedTuple):
     sustained: float
 
 
-def rates(flop: int, times: Sequence[float], window: float) -> Rates:
-    """The headline is the median: one stall does not move it, one lucky call neither."""
+def rates(amount: int, times: Sequence[float], window: float) -> Rates:
+    """Of calls that do `amount` each.
+
+    The headline is the median: one stall does not move it, one lucky call neither.
+    """
     middle = median(times)
     # A rate's 5th percentile is the time's 95th.
     cuts = quantiles(times, n=20, method="inclusive") if len(times) > 1 else [middle]
     return Rates(
         time=middle,
-        median=flop / middle,
-        min=flop / max(times),
-        max=flop / min(times),
+        median=amount / middle,
+        min=amount / max(times),
+        max=amount / min(times),
         samples=len(times),
-        p5=flop / cuts[-1],
-        p95=flop / cuts[0],
-        sustained=flop * len(times) / window,
+        p5=amount / cuts[-1],
+        p95=amount / cuts[0],
+        sustained=amount * len(times) / window,
     )

@@ -40,6 +40,9 @@ Warmup = Annotated[
     str | None,
     typer.Option(metavar="S", help="Calls before it counts (default 3, on a CPU 0.3)."),
 ]
+Bandwidth = Annotated[
+    bool, typer.Option("--bandwidth", help="Also the memory's: copy, triad and the ridge point.")
+]
 List = Annotated[bool, typer.Option("--list", help="Show the figures on file and measure nothing.")]
 Seconds = Annotated[
     str | None,
@@ -66,6 +69,7 @@ def bench(
     scan: Scan = False,
     seconds: Seconds = None,
     warmup: Warmup = None,
+    bandwidth: Bandwidth = False,
     no_save: NoSave = False,
     list: List = False,
     format: Format = None,

@@ -1,6 +1,6 @@
 """What does this device really do?"""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -35,6 +35,7 @@ def bench(
     scan: bool = False,
     seconds: Text | None = None,
     warmup: Text | None = None,
+    bandwidth: bool = False,
     no_save: bool = False,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Report:
@@ -60,7 +61,7 @@ def bench(
         operators.operator(chosen, name)
     window = window or (SECONDS_GPU if chosen.is_gpu else SECONDS_CPU)
     unasked = device is None and not chosen.is_gpu
-    run = measurement.Run(chosen, window, before, unasked, not no_save)
+    run = measurement.Run(chosen, window, before, unasked, not no_save, bandwidth)
     asked = [(n, n, n) for n in sizes] + shapes
     scanned = matmul.SCAN_GPU if chosen.is_gpu else matmul.SCAN_CPU
 
@@ -98,7 +99,7 @@ def _measured(
     scan: bool,
     progress: Callable[[str], None],
 ) -> Report:
-    from napkin.bench import matmul
+    from napkin.bench import bandwidth, matmul
 
     found: dict[tuple[str, Shape], Measurement] = {}
     skipped: list[str] = []
@@ -108,6 +109,7 @@ def _measured(
         found[dtype, shape] = matmul.measure(run.device, dtype, shape, run.seconds, run.warm_up)
 
     interrupted = False
+    best: dict[str, Shape] = {}
     try:
         for dtype, shape in work:
             try:
@@ -116,9 +118,13 @@ def _measured(
                 raise
             except NapkinError as error:  # one that does not fit costs no other its figure
                 skipped.append(str(error))
+        best = _best(found)
         if scan:  # the best of many is best by luck too: the second figure counts
-            for dtype, best in _best(found).items():
-                measure(dtype, best.shape)
+            for dtype, shape in best.items():
+                measure(dtype, shape)
+        if run.bandwidth and found:
+            progress(f"measuring the memory of {run.device.name} ...")
+            run.memory = bandwidth.measure(run.device, run.seconds, run.warm_up)
     except KeyboardInterrupt:
         if not found:
             raise
@@ -127,32 +133,33 @@ def _measured(
         progress("")
     if not found:
         raise NapkinError(skipped[0])
-    return _report(run, found, skipped, interrupted)
+    return _report(run, found, best, skipped, interrupted)
 
 
-def _best(found: "dict[tuple[str, Shape], Measurement]") -> "dict[str, Measurement]":
+def _best(found: "Mapping[tuple[str, Shape], Measurement]") -> "dict[str, Shape]":
     """The fastest shape of each precision."""
-    best: dict[str, Measurement] = {}
-    for (dtype, _), each in found.items():
-        if dtype not in best or each.rates.median > best[dtype].rates.median:
-            best[dtype] = each
+    best: dict[str, Shape] = {}
+    for (dtype, shape), each in found.items():
+        if dtype not in best or each.rates.median > found[dtype, best[dtype]].rates.median:
+            best[dtype] = shape
     return best
 
 
 def _report(
     run: measurement.Run,
-    found: "dict[tuple[str, Shape], Measurement]",
+    found: "Mapping[tuple[str, Shape], Measurement]",
+    best: "dict[str, Shape]",
     skipped: list[str],
     interrupted: bool,
 ) -> Report:
-    saved: dict[int, Path | None] = {}
+    saved: dict[tuple[str, Shape], Path | None] = {}
     if run.save and not interrupted:
-        saved = {id(m): _saved(m, run.device, dtype) for dtype, m in _best(found).items()}
+        saved = {each: _saved(found[each], run.device, each[0]) for each in best.items()}
     report = Report(
         "bench",
         [
-            measurement.answer(m, run, dtype, skipped, saved.get(id(m)))
-            for (dtype, _), m in found.items()
+            measurement.answer(m, run, each[0], skipped, saved.get(each))
+            for each, m in found.items()
         ],
     )
     if interrupted:

@@ -3,19 +3,20 @@
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from napkin import units
-from napkin.accounting import compute
+from napkin.accounting import compute, memory
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity, coefficient, define, given, observed
 from napkin.questions.answer import Answer, Inputs, Words
 from napkin.questions.examples import TRAIN_TIME
 from napkin.questions.train_time import train_time
 from napkin.specs import accelerators
-from napkin.specs.accelerator import Accelerator
+from napkin.specs.accelerator import Accelerator, Figure
 
 if TYPE_CHECKING:
+    from napkin.bench.bandwidth import Bandwidth
     from napkin.bench.device import Device
     from napkin.bench.matmul import Measurement
 
@@ -29,6 +30,8 @@ class Run:
     warm_up: float | None
     unasked: bool  # no device was named and no GPU found
     save: bool
+    bandwidth: bool = False  # the memory too
+    memory: "Bandwidth | None" = None  # what was found of it
 
 
 def known(device: "Device") -> Accelerator | None:
@@ -46,12 +49,42 @@ def promised(accelerator: Accelerator | None, dtype: str) -> Quantity | None:
     if accelerator is None or dtype not in accelerator.peak:
         return None
     figure = accelerator.peak_of(dtype)
-    label = f"dense {dtype} peak"
+    return _of_one_device(accelerator, "P", f"dense {dtype} peak", figure, "FLOP/s")
+
+
+def _of_one_device(
+    accelerator: Accelerator, symbol: str, label: str, figure: Figure, unit: str
+) -> Quantity:
     several = accelerator.devices_per_package
     if several == 1:
-        return given("P", label, figure.value, "FLOP/s", figure.source)
-    package = given("P_pkg", f"{label} of a package", figure.value, "FLOP/s", figure.source)
-    return define("P", f"{label} of one device", package / coefficient(several), "FLOP/s")
+        return given(symbol, label, figure.value, unit, figure.source)
+    package = given(f"{symbol}_pkg", f"{label} of a package", figure.value, unit, figure.source)
+    return define(symbol, f"{label} of one device", package / coefficient(several), unit)
+
+
+class _Memory(NamedTuple):
+    """Bandwidth and ridge points, measured and, where the device is known, promised."""
+
+    W: Quantity
+    I: Quantity  # noqa: E741
+    W_P: Quantity | None
+    I_P: Quantity | None
+
+
+def _memory(run: Run, R: Quantity, P: Quantity | None) -> _Memory | None:
+    if run.memory is None:
+        return None
+    name, arrays, rates = run.memory.best
+    S = given("S", "bytes of an array", run.memory.array, "B", "chosen by bench")
+    label = f"median of {rates.samples:,} calls of {name}"
+    t = observed("t_mem", label, rates.time, "s", "measured here")
+    W = memory.bandwidth(memory.moved(S, arrays), t)
+    accelerator = known(run.device)
+    if accelerator is None or accelerator.memory_bandwidth is None or P is None:
+        return _Memory(W, compute.ridge(R, W), None, None)
+    figure = accelerator.memory_bandwidth
+    W_P = _of_one_device(accelerator, "W_P", "promised memory bandwidth", figure, "B/s")
+    return _Memory(W, compute.ridge(R, W), W_P, compute.promised_ridge(P, W_P))
 
 
 def answer(
@@ -67,6 +100,7 @@ def answer(
     R = compute.rate(compute.matmul(m, n, k), t)
     P = promised(known(run.device), dtype)
     share = None if P is None else compute.ratio(R, P)
+    beside = _memory(run, R, P)
     inputs: Inputs = {
         "dtype": dtype,
         "device": run.device.torch,
@@ -80,12 +114,32 @@ def answer(
         "shape": list(shape),
         "flops_per_second": {"median": R.value, "min": rates.min, "max": rates.max},
         "samples": rates.samples,
-        "promised": None if P is None else P.value,
-        "ratio": None if share is None else share.value,
+        "promised": _value(P),
+        "ratio": _value(share),
         "saved_to": None if saved is None else str(saved),
+        "bandwidth": _bandwidth_result(run, beside),
     }
-    words = partial(_words, measured, run, dtype, R, share, skipped, saved)
-    return Answer("bench", inputs, result, words, (R if share is None else share,))
+    words = partial(_words, measured, run, dtype, R, share, beside, skipped, saved)
+    steps = [R if share is None else share]
+    if beside is not None:
+        steps += [each for each in (beside.I, beside.I_P) if each is not None]
+    return Answer("bench", inputs, result, words, tuple(steps))
+
+
+def _bandwidth_result(run: Run, beside: _Memory | None) -> dict[str, float | None] | None:
+    if run.memory is None or beside is None:
+        return None
+    return {
+        "copy": run.memory.copy.median,
+        "triad": run.memory.triad.median,
+        "promised": _value(beside.W_P),
+        "ridge": beside.I.value,
+        "ridge_promised": _value(beside.I_P),
+    }
+
+
+def _value(quantity: Quantity | None) -> float | None:
+    return None if quantity is None else quantity.value
 
 
 def _words(
@@ -94,6 +148,7 @@ def _words(
     dtype: str,
     R: Quantity,
     share: Quantity | None,
+    beside: _Memory | None,
     skipped: list[str],
     saved: Path | None,
 ) -> Words:
@@ -108,6 +163,10 @@ def _words(
         f"random data, checked: {off}",
     ]
     warnings = [f"skipped: {each}" for each in skipped]
+    if run.memory is not None and beside is not None:
+        notes += _of_memory(run.memory, beside)
+        if run.memory.unsteady:
+            warnings.append(f"memory: {run.memory.unsteady}")
     if device.is_gpu:
         of = "share of the promised unknown"
         if share is not None:
@@ -123,6 +182,16 @@ def _words(
     if measured.unsteady:
         warnings.append(measured.unsteady)
     return Words(str(R), f"{dtype} {said} · {of} · {device.name}", notes, warnings)
+
+
+def _of_memory(bandwidth: "Bandwidth", beside: _Memory) -> list[str]:
+    copy, triad = (units.humanize(each.median, "B/s") for each in bandwidth[:2])
+    said = f"memory: copy {copy}, triad {triad}"
+    ridge = f"work of fewer than {beside.I.value:,.0f} FLOP a byte waits for the memory"
+    if beside.W_P is not None and beside.I_P is not None:
+        said += f"; {memory.share_of_bandwidth(beside.W, beside.W_P)} of the promised {beside.W_P}"
+        ridge += f" (promised: {beside.I_P.value:,.0f})"
+    return [said, ridge]
 
 
 def _uses(

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from napkin.bench import bandwidth, matmul
 from napkin.bench import device as devices
-from napkin.bench import matmul
 from napkin.bench.matmul import Measurement
 from napkin.bench.operators import Shape
 from napkin.bench.statistics import Rates
@@ -212,3 +212,38 @@ def test_an_interrupt_before_the_first_figure_leaves_nothing(
 def test_shapes_are_asked_for_in_one_way(line: str, says: str) -> None:
     ran = napkin(f"bench --device cpu {line}")
     assert (ran.code, ran.out, ran.err) == (2, "", f"Error: {says}\n")
+
+
+def test_the_ridge_is_the_measured_rate_over_the_measured_bandwidth(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bandwidth, "ARRAY_CPU", 2**24)
+    found = answer(f"bench --device cpu --bandwidth --no-save {QUICK}")
+    steps = {step["symbol"]: step["value"] for step in found["derivation"]}
+    memory = found["result"]["bandwidth"]
+    assert steps["W"] == max(memory["copy"], memory["triad"]) == steps["Q"] / steps["t_mem"]
+    assert memory["ridge"] == steps["I"] == steps["R"] / steps["W"]
+    assert (memory["promised"], memory["ridge_promised"]) == (None, None)
+
+
+def test_a_known_gpu_s_ridge_stands_beside_the_promised_one() -> None:
+    h200 = devices.Device("cuda:0", "NVIDIA H200")
+    shape = Shape(8192, 8192, 8192)
+    time = shape.flop / 790e12
+    matmuls = Rates(time, 790e12, 780e12, 800e12, 2000, 785e12, 795e12, 789e12)
+    moved = 2 * 2**30 / 4.3e12
+    copy = Rates(moved, 4.3e12, 4.2e12, 4.4e12, 20, 4.25e12, 4.35e12, 4.3e12)
+    triad = copy._replace(median=4.2e12)
+    run = measurement.Run(h200, 3.0, None, unasked=False, save=False, bandwidth=True)
+    run.memory = bandwidth.Bandwidth(copy, triad, 2**30, "")
+    measured = Measurement(shape, matmuls, 1.7e-3, "")
+    found = measurement.answer(measured, run, "bf16", [], None)
+    assert found.result["bandwidth"] == {
+        "copy": 4.3e12,
+        "triad": 4.2e12,
+        "promised": 4.8e12,
+        "ridge": pytest.approx(183.7, rel=1e-3),
+        "ridge_promised": pytest.approx(206.1, rel=1e-3),
+    }
+    assert "memory: copy 4.3 TB/s, triad 4.2 TB/s; 89.6 % of the promised 4.8 TB/s" in found.notes
+    assert "work of fewer than 184 FLOP a byte waits for the memory (promised: 206)" in found.notes

@@ -12,6 +12,8 @@ import torch
 
 from napkin.errors import DeviceError, NapkinError, quoted
 
+TORCH = str(torch.__version__)
+
 
 class Device(NamedTuple):
     """A torch device and the name its driver prints."""
@@ -65,27 +67,6 @@ def free_bytes(device: Device) -> int | None:
             lines = dict(line.split(":") for line in file)
         return int(lines["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError):  # not Linux
-        return None
-
-
-def conditions(device: Device) -> dict[str, object]:
-    """What a figure must be judged by: torch, and on a GPU its power limit where it is told."""
-    found: dict[str, object] = {"torch": torch.__version__}
-    limit = _power_limit(device) if device.is_gpu else None
-    return found if limit is None else found | {"power_limit": f"{limit} W"}
-
-
-def _power_limit(device: Device) -> float | None:
-    """In W, read only; None where NVML is not there or does not say."""
-    try:
-        import pynvml  # type: ignore[import-not-found, import-untyped, unused-ignore]
-
-        pynvml.nvmlInit()
-        # By its UUID: NVML counts devices in an order of its own.
-        uuid = torch.cuda.get_device_properties(device.torch).uuid
-        handle = pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid}")
-        return float(pynvml.nvmlDeviceGetEnforcedPowerLimit(handle)) / 1000
-    except Exception:  # whatever it is, it must not cost the figure
         return None
 
 

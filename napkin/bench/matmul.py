@@ -11,6 +11,7 @@ import torch
 
 from napkin.bench import operators
 from napkin.bench.device import Device, free_bytes, speaking_for_the_device
+from napkin.bench.nvml import State, Watch
 from napkin.bench.operators import OPERATORS, Operator, Shape
 from napkin.bench.statistics import Rates, rates
 from napkin.bench.timing import Call, timed
@@ -44,6 +45,7 @@ class Measurement(NamedTuple):
     rates: Rates
     error: float  # against fp64, relative
     unsteady: str  # what makes the figure doubtful, empty if nothing does
+    state: State | None = None  # of the GPU while it worked, where that is told
 
 
 def default_size(device: Device, dtype: str) -> int:
@@ -121,9 +123,16 @@ def _measured(
 
     error = max(product_error(call, number, sets, out) for number in range(number_of_sets))
     _refuse_wrong(device, dtype, op, error)
-    times = timed(call, seconds, warm_up, device)
-    found = rates(shape.flop, times.calls, times.window)
-    return Measurement(shape, found, error, times.unsteady)
+    watch = Watch(device)
+    times = timed(call, seconds, warm_up, device, watch.look)
+    found, state = rates(shape.flop, times.calls, times.window), watch.state()
+    return Measurement(shape, found, error, times.unsteady or _shared(state), state)
+
+
+def _shared(state: State | None) -> str:
+    if state is None or not state.others:
+        return ""
+    return f"{state.others} other process{'es' if state.others > 1 else ''} had this GPU too"
 
 
 def _refuse_wrong(device: Device, dtype: str, op: Operator, error: float) -> None:

@@ -33,10 +33,20 @@ class Times(NamedTuple):
     unsteady: str
 
 
-def timed(call: Call, seconds: float, warm_up: float | None, device: Device) -> Times:
-    """At least `seconds` of calls, numbered from 0. Raises DeviceError for impossible times."""
+def timed(
+    call: Call,
+    seconds: float,
+    warm_up: float | None,
+    device: Device,
+    look: Callable[[], None] = lambda: None,
+) -> Times:
+    """At least `seconds` of calls, numbered from 0; `look` is called while a GPU is at work.
+
+    Raises DeviceError for impossible times.
+    """
     if device.is_gpu:
-        return _by_events(call, seconds, WARM_UP_GPU if warm_up is None else warm_up, device)
+        warm_up = WARM_UP_GPU if warm_up is None else warm_up
+        return _by_events(call, seconds, warm_up, device, look)
     return _by_clock(call, seconds, WARM_UP_CPU if warm_up is None else warm_up)
 
 
@@ -61,7 +71,9 @@ def _switches() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw if resource else 0
 
 
-def _by_events(call: Call, seconds: float, warm_up: float, device: Device) -> Times:
+def _by_events(
+    call: Call, seconds: float, warm_up: float, device: Device, look: Callable[[], None]
+) -> Times:
     """Device events between calls; the host clock is only asked whether they can be true."""
     event: Any = torch.cuda.Event
     with torch.cuda.device(device.torch):
@@ -77,6 +89,7 @@ def _by_events(call: Call, seconds: float, warm_up: float, device: Device) -> Ti
             for number in range(chunk):
                 call(number)
                 marks[number + 1].record()
+            look()
             torch.cuda.synchronize()
             window += time.perf_counter() - started
             calls += [a.elapsed_time(b) / 1e3 for a, b in pairwise(marks)]

@@ -172,9 +172,9 @@ def _saved(measured: "Measurement", device: "Device", dtype: str) -> Path | None
     """Where the figure lies for the other questions; a doubtful one is not kept."""
     if measured.unsteady:
         return None
-    from napkin.bench.device import conditions
+    from napkin.bench.device import TORCH
 
-    rates = measured.rates
+    rates, state = measured.rates, measured.state
     record = {
         "type": measurements.GPU if device.is_gpu else "cpu",
         "rate": rates.median,
@@ -183,7 +183,15 @@ def _saved(measured: "Measurement", device: "Device", dtype: str) -> Path | None
         "shape": measured.shape,
         "samples": rates.samples,
         "error": measured.error,
-        **conditions(device),
+        "torch": TORCH,
         "napkin": __version__,
     }
+    if state is not None:
+        record |= {
+            "power_limit": f"{state.power_limit:g} W",
+            "clock": f"{state.clock:g} MHz",
+            "power": f"{state.power:.4g} W",
+            "temperature": f"{state.temperature:g} °C",
+            "slowed_by": state.slowed_by or "nothing",
+        }
     return measurements.write(device.name, dtype, record)

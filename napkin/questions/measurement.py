@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from napkin.bench.bandwidth import Bandwidth
     from napkin.bench.device import Device
     from napkin.bench.matmul import Measurement
+    from napkin.bench.nvml import State
 
 
 @dataclass(slots=True)
@@ -163,6 +164,10 @@ def _words(
         f"random data, checked: {off}",
     ]
     warnings = [f"skipped: {each}" for each in skipped]
+    if measured.state is not None:
+        notes.append(_of_state(measured.state))
+        if measured.state.is_unwell:
+            warnings.append(f"slowed by {measured.state.slowed_by}")
     if run.memory is not None and beside is not None:
         notes += _of_memory(run.memory, beside)
         if run.memory.unsteady:
@@ -182,6 +187,12 @@ def _words(
     if measured.unsteady:
         warnings.append(measured.unsteady)
     return Words(str(R), f"{dtype} {said} · {of} · {device.name}", notes, warnings)
+
+
+def _of_state(state: "State") -> str:
+    said = f"at {state.clock:,.0f} MHz, {state.power:,.0f} of {state.power_limit:,.0f} W"
+    slowed = f"; slowed by {state.slowed_by}" if state.slowed_by else ""
+    return f"{said} and {state.temperature:.0f} °C{slowed}"
 
 
 def _of_memory(bandwidth: "Bandwidth", beside: _Memory) -> list[str]:

@@ -167,5 +167,6 @@ READERS: dict[str, Reader] = {
     "method": lambda section, key: section.value(key, parsing.whole)[0],
     "power_limit": lambda section, key: section.value(key, parsing.power)[0],
     **dict.fromkeys(("least", "most", "samples", "seconds", "error", "napkin"), Section.text),
+    **dict.fromkeys(("clock", "power", "temperature", "slowed_by"), Section.text),
 }
 REQUIRED = ("device", "type", "dtype", "rate", "shape", "date", "torch", "method")

@@ -9,6 +9,7 @@ import torch
 from napkin.bench import bandwidth, matmul
 from napkin.bench import device as devices
 from napkin.bench.matmul import Measurement
+from napkin.bench.nvml import State
 from napkin.bench.operators import Shape
 from napkin.bench.statistics import Rates
 from napkin.questions import measurement
@@ -18,6 +19,7 @@ from tests.running import answer, answers, napkin, process
 
 no_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
 
+HOT = "slowed by its power limit and its temperature"
 QUICK = "--size 96 --seconds 0.02"
 
 
@@ -247,3 +249,26 @@ def test_a_known_gpu_s_ridge_stands_beside_the_promised_one() -> None:
     }
     assert "memory: copy 4.3 TB/s, triad 4.2 TB/s; 89.6 % of the promised 4.8 TB/s" in found.notes
     assert "work of fewer than 184 FLOP a byte waits for the memory (promised: 206)" in found.notes
+
+
+def test_a_gpu_s_state_is_told_and_only_an_unusual_one_is_a_warning() -> None:
+    gpu = devices.Device("cuda:0", "NVIDIA H200")
+    run = measurement.Run(gpu, 3.0, None, unasked=False, save=False)
+    shape = Shape(8192, 8192, 8192)
+    r = 790e12
+    rates = Rates(shape.flop / r, r, r, r, 2000, r, r, r)
+    usual = State(1755.0, 690.5, 64.0, 0x4, 700.0, 0)
+    for state, warnings in ((usual, []), (usual._replace(reasons=0x24), [HOT])):
+        measured = Measurement(shape, rates, 1.7e-3, "", state)
+        said = measurement.answer(measured, run, "bf16", [], None).words
+        assert said.warnings == warnings
+    assert said.notes[2] == (
+        "at 1,755 MHz, 690 of 700 W and 64 °C; slowed by its power limit and its temperature"
+    )
+
+
+def test_a_shared_gpu_s_figure_is_doubtful() -> None:
+    usual = State(1755.0, 690.5, 64.0, 0x4, 700.0, 0)
+    assert matmul._shared(None) == matmul._shared(usual) == ""
+    assert matmul._shared(usual._replace(others=1)) == "1 other process had this GPU too"
+    assert matmul._shared(usual._replace(others=2)) == "2 other processes had this GPU too"

@@ -9,6 +9,7 @@ import pytest
 from napkin import NapkinError, train_time
 from napkin.bench import device as devices
 from napkin.bench.matmul import Measurement
+from napkin.bench.nvml import State
 from napkin.bench.operators import Shape
 from napkin.bench.statistics import Rates
 from napkin.questions import bench as question
@@ -188,6 +189,33 @@ def test_a_doubtful_figure_never_replaces_a_good_one() -> None:
     assert question._saved(of_h100(""), gpu, "bf16") == path
     assert measured.read(path).rate == 785e12
     assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_the_state_that_a_figure_was_measured_in_is_kept_and_read_again() -> None:
+    state = State(1755.0, 690.5, 64.0, 0x4, 700.0, 0)
+    path = question._saved(
+        of_h100("")._replace(state=state), devices.Device("cuda:0", H100), "bf16"
+    )
+    assert path is not None
+    assert measured.read(path).power_limit == 700
+    lines = path.read_text("utf-8").splitlines()
+    assert {
+        'clock: "1755 MHz"',
+        'power: "690.5 W"',
+        'temperature: "64 °C"',
+        'slowed_by: "its power limit"',
+    } <= set(lines)
+    assert answer(QUESTION)["result"]["measured"] is not None
+
+
+def test_a_state_in_which_nothing_slowed_it_is_read_again() -> None:
+    state = State(1755.0, 690.5, 64.0, 0, 500.0, 0)
+    path = question._saved(
+        of_h100("")._replace(state=state), devices.Device("cuda:0", H100), "bf16"
+    )
+    assert path is not None
+    assert measured.read(path).power_limit == 500
+    assert answer(QUESTION)["result"]["measured"] is None  # not the card's own power limit
 
 
 def test_bench_ends_with_the_first_question_anew() -> None:

@@ -2,11 +2,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help run bench test lint fix types build check speed readme clean
+.PHONY: help run bench test lint fix types build check speed gpu-check readme clean
 .DEFAULT_GOAL := help
 
 help: ## list what can be made
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
 # One stamp per set of packages: a target installs what it needs and no more.
 $(BIN)/python:
@@ -52,6 +52,9 @@ check: lint types test build ## all that CI runs
 
 speed: $(VENV)/.dev ## start-up as ratios to importing the libraries
 	$(BIN)/python tests/speed.py
+
+gpu-check: $(VENV)/.bench ## bench against other timers on this GPU, a minute
+	$(BIN)/python tests/gpu_check.py
 
 readme: $(VENV)/.dev ## rewrite README's console blocks with real output
 	$(BIN)/python tests/readme.py

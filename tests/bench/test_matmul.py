@@ -1,30 +1,27 @@
 """The measurement itself, for real, on the CPU."""
 
+import os
 import re
 import statistics
+import subprocess
+import sys
 
 import pytest
 import torch
 from torch.utils.benchmark import Timer
+from torch.utils.flop_counter import FlopCounterMode
 
 from napkin.bench import device as devices
 from napkin.bench import matmul, operators, timing
 from napkin.bench.operators import OPERATORS, Shape
 from napkin.errors import DeviceError, NapkinError
+from tests.running import ROOT
 
 CPU = devices.Device("cpu", "this CPU")
 
 
 def cube(n: int) -> Shape:
     return Shape(n, n, n)
-
-
-@pytest.fixture
-def _one_thread() -> object:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.mark.usefixtures("_one_thread")
@@ -36,7 +33,7 @@ def test_the_figure_agrees_with_torch_s_own_timer_in_the_same_run() -> None:
     timer = Timer("torch.mm(a, b, out=out)", globals={"torch": torch, "a": a, "b": b, "out": out})
     ratios = []
     for _ in range(4):
-        ours = matmul.measure(CPU, "fp32", cube(size), 0.05).rates.time
+        ours = matmul.measure(CPU, "fp32", cube(size), 0.05, 0.05).rates.time
         theirs = statistics.median(timer.timeit(1).times[0] for _ in range(200))
         ratios.append(ours / theirs)
     assert 0.75 < statistics.median(ratios) < 1.33
@@ -44,8 +41,10 @@ def test_the_figure_agrees_with_torch_s_own_timer_in_the_same_run() -> None:
 
 @pytest.mark.usefixtures("_one_thread")
 def test_eight_times_the_work_takes_more_than_twice_the_time() -> None:
-    small, large = (matmul.measure(CPU, "fp32", cube(size), 0.05).rates.time for size in (128, 256))
-    assert large > 2 * small
+    def time(size: int) -> float:
+        return matmul.measure(CPU, "fp32", cube(size), 0.05, 0.05).rates.time
+
+    assert statistics.median(time(256) / time(128) for _ in range(5)) > 2
 
 
 @pytest.mark.parametrize(
@@ -211,3 +210,22 @@ def test_the_memory_that_is_counted_is_the_memory_that_is_taken(dtype: str) -> N
 def test_operands_that_no_cache_can_hold_are_made_once() -> None:
     assert matmul.sets_of_operands(cube(8192), "bf16") == 2
     assert matmul.sets_of_operands(cube(32768), "bf16") == 1
+
+
+@pytest.mark.parametrize("shape", [Shape(48, 80, 112), Shape(33, 1, 7), Shape(8192, 8192, 8192)])
+def test_the_flop_of_a_shape_are_those_that_torch_counts(shape: Shape) -> None:
+    a = torch.empty(shape.m, shape.k, device="meta")
+    b = torch.empty(shape.n, shape.k, device="meta").t()
+    with FlopCounterMode(display=False) as counter:
+        torch.mm(a, b)
+    assert counter.get_total_flops() == shape.flop
+
+
+def test_a_check_on_a_gpu_says_that_there_is_none() -> None:
+    ran = subprocess.run(
+        [sys.executable, ROOT / "tests" / "gpu_check.py"],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+    )
+    assert (ran.returncode, ran.stdout) == (0, "gpu-check: skipped, there is no GPU here\n")

@@ -33,13 +33,13 @@ def choose(wanted: str | None) -> Device:
     cannot be used here.
     """
     if wanted is None:
-        return _gpu(0) if _why_no_gpu() is None else _cpu()
+        return _gpu(0) if why_no_gpu() is None else _cpu()
     if wanted == "cpu":
         return _cpu()
     match = re.fullmatch(r"cuda(?::([0-9]{1,3}))?", wanted)
     if match is None:
         raise NapkinError(f"--device: {quoted(wanted)} is not measured; write cuda, cuda:1 or cpu")
-    reason = _why_no_gpu()
+    reason = why_no_gpu()
     if reason is not None:
         raise DeviceError(
             f"--device: {wanted} cannot be used: {reason}; --device cpu measures the CPU"
@@ -92,7 +92,8 @@ def _cpu() -> Device:
     return Device("cpu", name)
 
 
-def _why_no_gpu() -> str | None:
+def why_no_gpu() -> str | None:
+    """What keeps torch from a GPU here, None where nothing does."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if torch.cuda.is_available():

@@ -60,8 +60,8 @@ def bench(
     for name in names:
         operators.operator(chosen, name)
     window = window or (SECONDS_GPU if chosen.is_gpu else SECONDS_CPU)
-    unasked = device is None and not chosen.is_gpu
-    run = measurement.Run(chosen, window, before, unasked, not no_save, bandwidth)
+    why_cpu = devices.why_no_gpu() if device is None else None
+    run = measurement.Run(chosen, window, before, why_cpu, not no_save, bandwidth)
     asked = [(n, n, n) for n in sizes] + shapes
     scanned = matmul.SCAN_GPU if chosen.is_gpu else matmul.SCAN_CPU
 

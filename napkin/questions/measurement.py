@@ -29,7 +29,7 @@ class Run:
     device: "Device"
     seconds: float
     warm_up: float | None
-    unasked: bool  # no device was named and no GPU found
+    why_cpu: str | None  # where no device was named and no GPU was found
     save: bool
     bandwidth: bool = False  # the memory too
     memory: "Bandwidth | None" = None  # what was found of it
@@ -118,8 +118,9 @@ def answer(
         "promised": _value(P),
         "ratio": _value(share),
         "saved_to": None if saved is None else str(saved),
-        "bandwidth": _bandwidth_result(run, beside),
     }
+    if run.memory is not None and beside is not None:
+        result["bandwidth"] = _bandwidth_result(run.memory, beside)
     words = partial(_words, measured, run, dtype, R, share, beside, skipped, saved)
     steps = [R if share is None else share]
     if beside is not None:
@@ -127,12 +128,10 @@ def answer(
     return Answer("bench", inputs, result, words, tuple(steps))
 
 
-def _bandwidth_result(run: Run, beside: _Memory | None) -> dict[str, float | None] | None:
-    if run.memory is None or beside is None:
-        return None
+def _bandwidth_result(found: "Bandwidth", beside: _Memory) -> dict[str, float | None]:
     return {
-        "copy": run.memory.copy.median,
-        "triad": run.memory.triad.median,
+        "copy": found.copy.median,
+        "triad": found.triad.median,
         "promised": _value(beside.W_P),
         "ridge": beside.I.value,
         "ridge_promised": _value(beside.I_P),
@@ -180,7 +179,9 @@ def _words(
         if share is not None and share.value > 1.05:
             warnings.append("above the promised peak: is it the right row of the right device?")
     else:
-        of = "CPU, no GPU found" if run.unasked else "CPU"
+        of = "CPU, no GPU found" if run.why_cpu else "CPU"
+        if run.why_cpu:
+            notes.append(f"no GPU was found: {run.why_cpu}")
         notes.append("a CPU's figure is for trying things out: no datasheet promises one")
     if saved is not None:
         notes.append(f"saved to {saved}")

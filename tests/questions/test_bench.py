@@ -27,6 +27,8 @@ QUICK = "--size 96 --seconds 0.02"
 def test_be_02_without_a_gpu_the_cpu_is_measured_and_named() -> None:
     screen = napkin(f"bench {QUICK}").out
     assert "CPU, no GPU found" in screen.splitlines()[0]
+    if torch.version.cuda is None:
+        assert f"no GPU was found: torch {torch.__version__} is built for the CPU only" in screen
     result = answer(f"bench --dtype fp32 {QUICK}")["result"]
     assert (result["device"], result["dtype"], result["shape"]) == ("cpu", "fp32", [96, 96, 96])
     assert result["device_name"] == devices.choose("cpu").name
@@ -97,7 +99,7 @@ def words(device: devices.Device, dtype: str, rate: float) -> Words:
     rates = Rates(
         shape.flop / rate, rate, 0.9 * rate, 1.1 * rate, 100, 0.95 * rate, 1.05 * rate, rate
     )
-    run = measurement.Run(device, 3.0, None, unasked=False, save=False)
+    run = measurement.Run(device, 3.0, None, why_cpu=None, save=False)
     return measurement.answer(Measurement(shape, rates, 1.7e-3, ""), run, dtype, [], None).words
 
 
@@ -236,7 +238,7 @@ def test_a_known_gpu_s_ridge_stands_beside_the_promised_one() -> None:
     moved = 2 * 2**30 / 4.3e12
     copy = Rates(moved, 4.3e12, 4.2e12, 4.4e12, 20, 4.25e12, 4.35e12, 4.3e12)
     triad = copy._replace(median=4.2e12)
-    run = measurement.Run(h200, 3.0, None, unasked=False, save=False, bandwidth=True)
+    run = measurement.Run(h200, 3.0, None, why_cpu=None, save=False, bandwidth=True)
     run.memory = bandwidth.Bandwidth(copy, triad, 2**30, "")
     measured = Measurement(shape, matmuls, 1.7e-3, "")
     found = measurement.answer(measured, run, "bf16", [], None)
@@ -253,7 +255,7 @@ def test_a_known_gpu_s_ridge_stands_beside_the_promised_one() -> None:
 
 def test_a_gpu_s_state_is_told_and_only_an_unusual_one_is_a_warning() -> None:
     gpu = devices.Device("cuda:0", "NVIDIA H200")
-    run = measurement.Run(gpu, 3.0, None, unasked=False, save=False)
+    run = measurement.Run(gpu, 3.0, None, why_cpu=None, save=False)
     shape = Shape(8192, 8192, 8192)
     r = 790e12
     rates = Rates(shape.flop / r, r, r, r, 2000, r, r, r)

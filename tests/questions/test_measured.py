@@ -221,7 +221,7 @@ def test_a_state_in_which_nothing_slowed_it_is_read_again() -> None:
 def test_bench_ends_with_the_first_question_anew() -> None:
     gpu = devices.Device("cuda:0", H100)
     saved = question._saved(of_h100(""), gpu, "bf16")
-    run = measurement.Run(gpu, 3.0, None, unasked=False, save=True)
+    run = measurement.Run(gpu, 3.0, None, why_cpu=None, save=True)
     said = measurement.answer(of_h100(""), run, "bf16", [], saved).words
     assert said.notes[-3:] == [
         "the first question anew: napkin train-time --params 70e9 --tokens 15e12 --gpus 1024 "

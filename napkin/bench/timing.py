@@ -19,7 +19,7 @@ WARM_UP_GPU, WARM_UP_CPU = 3.0, 0.3  # NVIDIA saw clocks swing for the first 3 s
 LEAST_CALLS = 10
 CHUNK_SECONDS = 0.25  # of calls between two waits for the device
 EVENTS_MAY_DIFFER = 0.02
-SHORTEST_CALL = 50e-6
+SHORTEST_CALL_GPU, SHORTEST_CALL_CPU = 50e-6, 10e-6
 SWITCHES_OF_A_RIVAL = 100  # a second; a rival for the processor takes it 250 times
 
 Call = Callable[[int], object]
@@ -63,7 +63,7 @@ def _by_clock(call: Call, seconds: float, warm_up: float) -> Times:
     if rival or sorted(calls)[len(calls) // 2] > 1.5 * min(calls):
         unsteady = "other processes kept this one waiting: the figure is too low"
         return Times(calls, window, unsteady)
-    return Times(calls, window, "")
+    return Times(calls, window, _too_short(sorted(calls)[len(calls) // 2], SHORTEST_CALL_CPU))
 
 
 def _switches() -> int:
@@ -103,9 +103,14 @@ def doubt(calls: list[float], window: float, name: str) -> str:
         raise DeviceError(f"{name}: its events measure no time; no figure is given")
     if abs(sum(calls) / window - 1) > EVENTS_MAY_DIFFER:
         return f"the device's events add up to {sum(calls) / window:.0%} of the host's clock"
-    if middle < SHORTEST_CALL:
-        return "a call takes under 50 µs, and launching it is part of that: try a larger --size"
-    return ""
+    return _too_short(middle, SHORTEST_CALL_GPU)
+
+
+def _too_short(call: float, shortest: float) -> str:
+    if call >= shortest:
+        return ""
+    said = f"a call takes under {shortest * 1e6:.0f} µs"
+    return f"{said}, and launching it is part of that: try a larger --size"
 
 
 def _warm_up(call: Call, seconds: float, wait: Callable[[], None]) -> float:

@@ -8,6 +8,7 @@ import typer
 
 from napkin.cli.options import Format, Output
 from napkin.cli.respond import respond
+from napkin.errors import NapkinError
 
 Device = Annotated[
     str | None,
@@ -84,6 +85,9 @@ def bench(
     """
     options = locals()
     if options.pop("list"):
-        respond("figures", {"format": format, "output": output})
+        where = {name: options.pop(name) for name in ("format", "output")}
+        if any(value not in (None, False) for value in options.values()):
+            raise NapkinError("--list: measures nothing; leave the other options out")
+        respond("figures", where)
     else:
         respond("bench", options | {"progress": _progress})

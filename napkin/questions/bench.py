@@ -153,8 +153,12 @@ def _report(
     interrupted: bool,
 ) -> Report:
     saved: dict[tuple[str, Shape], Path | None] = {}
-    if run.save and not interrupted:
-        saved = {each: _saved(found[each], run.device, each[0]) for each in best.items()}
+    unsaved: list[str] = []
+    for each in best.items() if run.save and not interrupted else ():
+        try:
+            saved[each] = _saved(found[each], run.device, each[0])
+        except NapkinError as error:  # the figure is still worth seeing
+            unsaved.append(f"nothing was saved: {error}")
     report = Report(
         "bench",
         [
@@ -162,6 +166,7 @@ def _report(
             for each, m in found.items()
         ],
     )
+    report.warnings += unsaved
     if interrupted:
         report.warnings.append("interrupted: nothing was saved")
         report.exit_code = INTERRUPTED

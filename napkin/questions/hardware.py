@@ -36,6 +36,8 @@ def hardware(
     with a file to check, a line each.
     """
     for option, value in (("check", check), ("lint", lint)):
+        if value is not None and not value.strip():
+            raise options.error(option, "is empty; write a file")
         if value is not None and (names or (option == "lint" and check is not None)):
             raise options.error(option, "stands alone; leave the names and the other out")
     if dtype is not None and lint is None:

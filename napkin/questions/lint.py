@@ -1,6 +1,7 @@
 """What does somebody's table of device -> FLOP/s get wrong, and whose figure is it instead?"""
 
 import csv
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ SAME = 0.005
 # What is no more than a rounding: 1300 for 1307.4.
 ROUNDED = 0.015
 
+SEPARATORS = ",;\t"
 FP16_VECTOR = (2, 4)  # times the fp32 rate, by architecture
 
 
@@ -172,7 +174,9 @@ def _rows(path: str, dtype: str) -> list[Row]:
     is_csv = path.casefold().endswith(".csv")
     rows = list(_csv_rows(path, dtype) if is_csv else _yaml_rows(path, dtype))
     if not rows:
-        raise NapkinError(f"{printable(path)}: has no row of device and FLOP/s")
+        example = "h100-sxm,989.4" if is_csv else "h100-sxm: 989.4"
+        problem = f"has no row of device and FLOP/s; write one as `{example}`"
+        raise NapkinError(f"{printable(path)}: {problem}")
     seen: set[tuple[str, str]] = set()
     for row in rows:
         if (row.name, row.dtype) in seen:
@@ -204,8 +208,11 @@ def _csv_rows(path: str, dtype: str) -> Iterator[Row]:
     """`device,rate`; under a header `device,bf16,fp8` or `device,precision,rate`."""
     lines = yaml_file.text_of(Path(path).expanduser(), path).splitlines()
     shown = printable(path)
+    # Of a spreadsheet's three separators the one that its first line has most of.
+    between = max(SEPARATORS, key=lines[0].count) if lines else ","
+    reader = csv.reader(lines, delimiter=between)
     try:
-        table = [(n, cells) for n, cells in enumerate(csv.reader(lines), start=1) if any(cells)]
+        table = [(n, cells) for n, cells in enumerate(reader, start=1) if any(cells)]
     except csv.Error as error:
         raise NapkinError(f"{shown}: not valid CSV: {error}") from None
     header: list[str] = []
@@ -220,13 +227,25 @@ def _csv_rows(path: str, dtype: str) -> Iterator[Row]:
             if cells[column].strip():
                 known = precision or _placed(cells[1], place, dtypes.precision)
                 name = printable(cells[0].strip())
-                yield Row(name, known, _placed(cells[column], place, _rate), place)
+                read = partial(_rate, unit=_unit(header, column))
+                yield Row(name, known, _placed(cells[column], place, read), place)
+
+
+def _unit(header: list[str], column: int) -> str:
+    """What a column's bare numbers are in, as its header says: `bf16_pflops`."""
+    for word in re.findall(r"[a-z0-9/]+", header[column]) if header else ():
+        match = re.fullmatch(r"([kmgtpe]?)flops?(/s)?", word)
+        if match:
+            return f"{match[1].upper().replace('K', 'k')}FLOP/s"
+    return "TFLOP/s"
 
 
 def _columns(header: list[str], dtype: str, place: str) -> list[tuple[str, int]]:
     """Which column holds the rate of which precision; "" where the second column says it."""
     if len(header) == 3 and header[1] in ("precision", "dtype"):
         return [("", 2)]
+    if len(header) == 1:
+        raise NapkinError(f"{place}: has one column; write device,FLOP/s")
     if len(header) <= 2 and not _precisions(header[-1] if header else ""):
         return [(dtype, 1)]  # the one column may be called as it likes
     found = []
@@ -258,11 +277,11 @@ def _placed(cell: str, place: str, read: Callable[[str], T]) -> T:
         raise error.within(place) from None
 
 
-def _rate(text: str) -> float:
+def _rate(text: str, unit: str = "TFLOP/s") -> float:
     try:
         return parsing.rate(text)
     except NapkinError as error:
         try:
-            return parsing.rate(f"{text} TFLOP/s")
+            return parsing.rate(f"{text} {unit}")
         except NapkinError:
             raise error from None

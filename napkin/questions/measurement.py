@@ -199,10 +199,12 @@ def _of_state(state: "State") -> str:
 def _of_memory(bandwidth: "Bandwidth", beside: _Memory) -> list[str]:
     copy, triad = (units.humanize(each.median, "B/s") for each in bandwidth[:2])
     said = f"memory: copy {copy}, triad {triad}"
-    ridge = f"work of fewer than {beside.I.value:,.0f} FLOP a byte waits for the memory"
+    ridge = (
+        f"work of fewer than {units.figures(beside.I.value, 3)} FLOP a byte waits for the memory"
+    )
     if beside.W_P is not None and beside.I_P is not None:
         said += f"; {memory.share_of_bandwidth(beside.W, beside.W_P)} of the promised {beside.W_P}"
-        ridge += f" (promised: {beside.I_P.value:,.0f})"
+        ridge += f" (promised: {units.figures(beside.I_P.value, 3)})"
     return [said, ridge]
 
 

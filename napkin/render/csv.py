@@ -11,6 +11,8 @@ from napkin.questions.answer import Answer, Report
 def write(report: Report, out: TextIO) -> None:
     rows = [dict(_flat(answer)) for answer in report.answers]
     header = list(dict.fromkeys(name for row in rows for name in row))
+    if not rows:
+        return
     writer = csv.DictWriter(out, header, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from napkin import parsing
 from napkin.errors import NapkinError, printable, quoted
-from napkin.specs import yaml_file
+from napkin.specs import dtypes, yaml_file
 from napkin.specs.accelerator import Accelerator
 from napkin.specs.yaml_file import Reader, Section
 
@@ -103,7 +103,11 @@ def everything() -> tuple[list[Measured], list[str]]:
 
 def read(path: Path) -> Measured:
     """One figure. Raises NapkinError."""
-    return _read(path, path.stat().st_mtime_ns)
+    try:
+        changed = path.stat().st_mtime_ns
+    except OSError:
+        changed = 0  # the reader says what is wrong
+    return _read(path, changed)
 
 
 @lru_cache(maxsize=64)
@@ -113,6 +117,9 @@ def _read(path: Path, changed: int) -> Measured:
     if file.problems:
         raise file.problems[0]
     (rate, source) = fields["rate"]
+    if path_of(fields["device"], fields["dtype"]).name != path.name:
+        file.complain("is not the precision and device that the file is named for", "dtype")
+        raise file.problems[0]
     kept = {key: value for key, value in fields.items() if key in Measured.__slots__}
     return Measured(**kept | {"path": path, "source": source, "rate": rate})
 
@@ -129,12 +136,15 @@ def write(device: str, dtype: str, record: Mapping[str, object]) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, beside = tempfile.mkstemp(dir=path.parent, suffix=".new")
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(beside, path)
+        try:
+            with open(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.replace(beside, path)
+        except OSError:
+            os.unlink(beside)
+            raise
     except OSError as error:
-        problem = f"cannot be written: {error.strerror}; --no-save measures all the same"
-        raise NapkinError(f"{printable(path)}: {problem}") from None
+        raise NapkinError(f"{printable(path)}: cannot be written: {error.strerror}") from None
     return path
 
 
@@ -159,7 +169,7 @@ def _with_place(section: Section, key: str) -> tuple[float, str]:
 READERS: dict[str, Reader] = {
     "device": Section.text,
     "type": Section.text,
-    "dtype": Section.text,
+    "dtype": lambda section, key: section.value(key, dtypes.precision)[0],
     "rate": _with_place,
     "shape": Section.text,
     "date": lambda section, key: section.value(key, _date)[0],

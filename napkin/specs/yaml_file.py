@@ -147,6 +147,8 @@ def load(path: Path, shown: str | None = None) -> Section:
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         problem = " ".join(str(error.problem or error.context).split())
+        if "another document" in problem:
+            problem = "it holds several documents; keep one a file"
         raise NapkinError(f"{shown}{line}: not valid YAML: {problem}") from None
     except yaml.YAMLError as error:
         raise NapkinError(f"{shown}: not valid YAML: {' '.join(str(error).split())}") from None

@@ -229,3 +229,11 @@ def test_a_check_on_a_gpu_says_that_there_is_none() -> None:
         text=True,
     )
     assert (ran.returncode, ran.stdout) == (0, "gpu-check: skipped, there is no GPU here\n")
+
+
+def test_calls_that_are_mostly_their_launch_are_doubtful() -> None:
+    assert timing._too_short(10e-6, 10e-6) == ""
+    assert timing._too_short(9e-6, 10e-6) == (
+        "a call takes under 10 µs, and launching it is part of that: try a larger --size"
+    )
+    assert matmul.measure(CPU, "fp32", cube(1), 0.01, 0.0).unsteady != ""

@@ -85,10 +85,11 @@ def test_a_row_s_line_is_shown_with_its_verdict(tmp_path: Path) -> None:
         ("t.csv", "a,5e12\nb,x\n", "2: 'x' is not a number; write 989.4e12 or '989.4 TFLOP/s'"),
         ("t.json", "[1, 2]", "1: is not a mapping of keys to values"),
         ("t.yaml", "a: {fp9: 1e14}\n", "1: a.fp9: 'fp9' is not a precision; did you mean 'fp8'?"),
-        ("t.csv", "", " has no row of device and FLOP/s"),
-        ("t.csv", "device,bf16\n", " has no row of device and FLOP/s"),
-        ("t.json", "{}", " has no row of device and FLOP/s"),
-        ("t.yaml", "NVIDIA L4: {}\n", " has no row of device and FLOP/s"),
+        ("t.csv", "", " has no row of device and FLOP/s; write one as `h100-sxm,989.4`"),
+        ("t.csv", "d,bf16\n", " has no row of device and FLOP/s; write one as `h100-sxm,989.4`"),
+        ("t.json", "{}", " has no row of device and FLOP/s; write one as `h100-sxm: 989.4`"),
+        ("t.yaml", "x: {}\n", " has no row of device and FLOP/s; write one as `h100-sxm: 989.4`"),
+        ("t.csv", "peak\n989\n", "1: has one column; write device,FLOP/s"),
         ("t.csv", "d,bf16,tdp\n", "1: column 'tdp' names no precision; leave it out"),
         ("t.csv", "NVIDIA L4,121,72\n", "1: has 3 cells, not 2"),
         ("t.csv", "a,1\nNVIDIA L4,121\nNVIDIA L4,60\n", "3: 'NVIDIA L4' is given twice for bf16"),
@@ -121,6 +122,9 @@ def test_precisions_are_chosen_with_dtype(tmp_path: Path) -> None:
         "device,fp8_tflops\nh100,1978.9\n",
         "device,precision,rate\nh100,fp8,1978.9\n",
         "GPU,dtype,TFLOP/s\nh100,FP8,1978.9 TFLOP/s\n",
+        "device;fp8_pflops\nh100;1.9789\n",
+        "device\tfp8 (GFLOP/s)\nh100\t1978900\n",
+        "device,fp8 FLOP/s\nh100,1978.9e12\n",
     ],
 )
 def test_a_header_says_which_precision(text: str, tmp_path: Path) -> None:
@@ -128,6 +132,18 @@ def test_a_header_says_which_precision(text: str, tmp_path: Path) -> None:
     path.write_text(text)
     (found,) = answers(["hardware", "--lint", str(path)])
     assert (found["inputs"]["dtype"], found["result"]["verdict"]) == ("fp8", "agrees")
+
+
+def test_a_judged_table_has_no_hardware_file_to_write(tmp_path: Path) -> None:
+    path, kept = tmp_path / "t.csv", tmp_path / "kept.yaml"
+    path.write_text("h100,989\n")
+    kept.write_text("name: x\n")
+    ran = napkin(["hardware", "--lint", str(path), "--output", str(kept)])
+    assert (ran.code, ran.err) == (
+        2,
+        "Error: --format: yaml is what `napkin hardware NAME` writes; write json\n",
+    )
+    assert kept.read_text() == "name: x\n"
 
 
 def test_a_name_with_control_characters_is_not_printed_as_it_is(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What bench measured, kept and shown beside what was promised."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -161,7 +162,7 @@ def test_a_package_has_the_rate_of_its_devices() -> None:
 
 
 def test_bench_keeps_its_figure_as_the_cpu_s_and_no_gpu_takes_it() -> None:
-    result = answer("bench --device cpu --size 96 --seconds 0.05")["result"]
+    result = answer("bench --device cpu --size 256 --seconds 0.05")["result"]
     if result["saved_to"] is None:
         pytest.skip("something else kept this machine busy, so nothing was kept")
     kept = measured.read(Path(result["saved_to"]))
@@ -232,14 +233,27 @@ def test_bench_ends_with_the_first_question_anew() -> None:
     ]
 
 
-def test_a_folder_that_cannot_be_written_says_what_to_do(
+def test_a_figure_that_cannot_be_saved_is_shown_all_the_same() -> None:
+    name = devices.choose("cpu").name
+    path = measured.path_of(name, "bf16")
+    path.mkdir(parents=True)
+    ran = napkin("bench --device cpu --size 512 --seconds 0.2 --format json")
+    assert ran.code == 0
+    (found,) = json.loads(ran.out)["answers"]
+    assert found["result"]["saved_to"] is None
+    if not found["warnings"]:  # else it was not to be saved anyhow
+        assert ran.err == (
+            f"warning: nothing was saved: {path}: cannot be written: Is a directory\n"
+        )
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+def test_a_folder_that_cannot_be_written_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
-    with pytest.raises(
-        NapkinError, match=r"cannot be written: .*; --no-save measures all the same"
-    ):
+    with pytest.raises(NapkinError, match=r"bf16\.yaml: cannot be written: Not a directory$"):
         save()
 
 
@@ -267,8 +281,24 @@ def test_the_figures_on_file_are_listed() -> None:
     assert found[1]["result"]["file"] == str(path)
 
 
+def test_the_list_measures_nothing_and_takes_no_other_option() -> None:
+    ran = napkin("bench --list --size 64")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "Error: --list: measures nothing; leave the other options out\n"
+
+
+def test_a_file_under_another_s_name_is_not_read() -> None:
+    path = save()
+    path.rename(path.with_name(path.name.replace("bf16", "fp8")))
+    assert napkin("bench --list").err == (
+        "warning: nvidia-h100-80gb-hbm3--fp8.yaml:3: dtype: is not the precision and device "
+        "that the file is named for\n"
+    )
+
+
 def test_a_broken_figure_costs_the_list_no_other() -> None:
     edit(save(), "rate: ", "rata: ")
+    measured.path_of("gone", "bf16").symlink_to("/nowhere")
     save(dtype="fp16")
     ran = napkin("bench --list")
     assert ran.code == 0

@@ -11,6 +11,7 @@ from napkin.errors import NapkinError
 from napkin.quantity import Quantity, coefficient, define, given, observed
 from napkin.questions.answer import Answer, Inputs, Words
 from napkin.questions.examples import TRAIN_TIME
+from napkin.questions.promised import ABOVE
 from napkin.questions.train_time import train_time
 from napkin.specs import accelerators
 from napkin.specs.accelerator import Accelerator, Figure
@@ -176,7 +177,7 @@ def _words(
         if share is not None:
             of = f"{share} of the promised {share.args[1]}"
         notes += _uses(run, dtype, R, share, saved)
-        if share is not None and share.value > 1.05:
+        if share is not None and share.value > ABOVE:
             warnings.append("above the promised peak: is it the right row of the right device?")
     else:
         of = "CPU, no GPU found" if run.why_cpu else "CPU"

@@ -15,6 +15,7 @@ from napkin.specs.measured import Measured
 
 DEFAULT_HARDWARE = "h100-sxm"
 DEFAULT_DTYPE = "bf16"
+ABOVE = 1.05  # a card may run a little over the clock that its datasheet assumes
 PROMISED, MEASURED = "promised", "measured"
 
 
@@ -41,7 +42,7 @@ class Promise:
         """How the device was found, and the figures that people know beside this one."""
         found = how_found(self.accelerator, self.wanted)
         if self.figure is not None:
-            found += [f"measured here: {said(self.figure)}"]
+            found += [f"measured here: {said(self.figure, self.accelerator)}"]
         return found if self.stated else found + self._beside()
 
     def warnings(self) -> list[str]:
@@ -102,9 +103,12 @@ def printed_memory(accelerator: Accelerator) -> Quantity:
     return given("M₁", "memory of one GPU", figure.value, "B/GPU", figure.source)
 
 
-def said(figure: Measured) -> str:
-    """Which figure it is, from when, and why it may no longer hold."""
+def said(figure: Measured, accelerator: Accelerator) -> str:
+    """Which figure it is, from when, and why it may not hold."""
     doubts = figure.doubts(datetime.now(UTC))
+    peak = accelerator.peak.get(figure.dtype)
+    if peak and figure.rate * accelerator.devices_per_package > ABOVE * peak.dense.value:
+        doubts.append("it is above the promised peak, so one of the two is wrong")
     rate = _tera(figure.rate)
     parts = [f"{rate} TFLOP/s in {figure.shape} on {figure.date[:10]}", str(figure.path), *doubts]
     return "; ".join(parts)

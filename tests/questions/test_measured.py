@@ -121,6 +121,12 @@ def test_an_old_figure_is_used_and_called_old() -> None:
     assert "days old" in note
 
 
+def test_a_figure_above_the_promised_peak_is_used_and_doubted() -> None:
+    save(rate=7e15)
+    (note,) = (n for n in answer(QUESTION)["notes"] if n.startswith("measured here"))
+    assert note.endswith("; it is above the promised peak, so one of the two is wrong")
+
+
 def test_a_figure_of_another_method_is_called_so() -> None:
     edit(save(), 'method: "1"', 'method: "9"')
     (note,) = (n for n in answer(QUESTION)["notes"] if n.startswith("measured here"))

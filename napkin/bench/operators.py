@@ -6,6 +6,7 @@ another kind of answer. B is stored as N × K and transposed, as a linear layer'
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -105,10 +106,15 @@ def multiply(op: Operator, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) 
     if op.operand == torch.int8:
         torch._int_mm(a, b, out=out)
     elif op.operand.itemsize == 1:
-        scale = torch.ones((), device=a.device)
-        torch._scaled_mm(a, b, scale, scale, out_dtype=op.out, out=out)
+        one = _one(a.device)
+        torch._scaled_mm(a, b, one, one, out_dtype=op.out, out=out)
     else:
         torch.mm(a, b, out=out)
+
+
+@cache  # made once: filling it is a kernel of its own
+def _one(device: torch.device) -> torch.Tensor:
+    return torch.ones((), device=device)
 
 
 @contextmanager

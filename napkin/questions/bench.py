@@ -52,6 +52,7 @@ def bench(
             raise options.error(option, "other shapes are asked for already; leave one out")
     window = None if seconds is None else options.read("seconds", seconds, parsing.seconds)
     before = None if warmup is None else options.read("warmup", warmup, parsing.seconds)
+    measuring.refuse_torchrun()
     measuring.require_torch()
     from napkin.bench import device as devices
     from napkin.bench import matmul, operators

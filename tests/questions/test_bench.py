@@ -274,3 +274,16 @@ def test_a_shared_gpu_s_figure_is_doubtful() -> None:
     assert matmul._shared(None) == matmul._shared(usual) == ""
     assert matmul._shared(usual._replace(others=1)) == "1 other process had this GPU too"
     assert matmul._shared(usual._replace(others=2)) == "2 other processes had this GPU too"
+
+
+def test_several_ranks_are_refused_and_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "8")
+    ran = napkin(f"bench --device cpu {QUICK}")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        "Error: bench measures one device, and torchrun started it 8 times; "
+        "run it without, with --device cuda:N for each\n"
+    )
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert napkin(f"bench --device cpu {QUICK}").code == 0

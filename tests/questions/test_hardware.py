@@ -169,3 +169,29 @@ def test_a_column_of_one_s_own_is_marked(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "mine.yaml").write_text("name: x\npeak: {bf16: 1e14}\nmemory: 80 GB\n")
     assert "mine (yours)" in napkin("hardware mine h100-sxm").out.splitlines()[0]
+
+
+def test_pk_05_a_file_of_one_s_own_counts_packages_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "tpu-v3.yaml"
+    path.write_text(
+        "name: TPU v3\npeak: {bf16: 123 TFLOP/s}\nmemory: 32 GB\ndevices_per_package: 2\n"
+    )
+    line = f"mfu --params 1e9 --tokens-per-second 48987 --hardware {path}"
+    found = answer(f"{line} --gpus 4")
+    assert found["result"]["mfu"] == pytest.approx(0.597, rel=1e-3)
+    assert "one is 2 devices of torch or JAX" in " ".join(found["notes"])
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("h100-sxm", "80 GB (74.51 GiB)"),
+        ("h200-sxm", "141 GB (131.3 GiB)"),
+        ("mi300x", "192 GB (178.8 GiB)"),
+    ],
+)
+def test_me_08_memory_has_both_its_labels(name: str, said: str) -> None:
+    (row,) = (
+        line for line in napkin(f"hardware {name}").out.splitlines() if "memory, printed" in line
+    )
+    assert said in row

@@ -129,6 +129,11 @@ def humanize(value: float, unit: str) -> str:
     return f"{number}{prefix} {_WORDS.get(unit, unit)}"
 
 
+def tera(value: float) -> str:
+    """A rate in T, every digit of a datasheet: `989.4`."""
+    return f"{value / 1e12:.6g}"
+
+
 def count(value: float) -> str:
     """A bare count as people say it: `70B`, `1,024`."""
     if abs(value) < 1e6:

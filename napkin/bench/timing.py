@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from itertools import pairwise
+from statistics import median_high
 from typing import Any, NamedTuple
 
 import torch
@@ -60,10 +61,11 @@ def _by_clock(call: Call, seconds: float, warm_up: float) -> Times:
         calls.append(time.perf_counter() - before)
     window = time.perf_counter() - started
     rival = (_switches() - switches) / window > SWITCHES_OF_A_RIVAL
-    if rival or sorted(calls)[len(calls) // 2] > 1.5 * min(calls):
+    middle = median_high(calls)
+    if rival or middle > 1.5 * min(calls):
         unsteady = "other processes kept this one waiting: the figure is too low"
         return Times(calls, window, unsteady)
-    return Times(calls, window, _too_short(sorted(calls)[len(calls) // 2], SHORTEST_CALL_CPU))
+    return Times(calls, window, _too_short(middle, SHORTEST_CALL_CPU))
 
 
 def _switches() -> int:
@@ -98,7 +100,7 @@ def _by_events(
 
 def doubt(calls: list[float], window: float, name: str) -> str:
     """What makes device times doubtful. Raises DeviceError where they cannot be true."""
-    middle = sorted(calls)[len(calls) // 2]
+    middle = median_high(calls)
     if middle <= 0:
         raise DeviceError(f"{name}: its events measure no time; no figure is given")
     if abs(sum(calls) / window - 1) > EVENTS_MAY_DIFFER:

@@ -3,13 +3,20 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from napkin import quantity, units
 from napkin.quantity import Quantity
+from napkin.specs.accelerator import Figure
 
 # What was asked, in base units, by option name.
 Inputs = dict[str, Any]
+
+
+def value_of(of: Quantity | Figure | None) -> float | None:
+    """What a result holds of it: null where there is none."""
+    return None if of is None else of.value
 
 
 @dataclass(slots=True)
@@ -87,4 +94,4 @@ class Report:
     table: Table | None = None
     warnings: list[str] = field(default_factory=list)  # of no answer in particular
     exit_code: int = 0  # 130 for what an interrupted run had found
-    files: tuple[str, ...] = ()  # the text of the hardware files, for who wants one to start from
+    files: tuple[Path, ...] = ()  # the hardware files, for who wants one to start from

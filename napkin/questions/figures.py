@@ -2,8 +2,10 @@
 
 from functools import partial
 
+from napkin import units
 from napkin.questions.answer import Answer, Report, Table, Words
 from napkin.specs import measured
+from napkin.specs.folders import measured_folder
 from napkin.specs.measured import Measured
 
 
@@ -11,11 +13,11 @@ def figures() -> Report:
     """Every figure on file, by device and precision; a broken file is a warning."""
     found, broken = measured.everything()
     rows = [
-        (each.device, each.dtype, f"{each.rate / 1e12:.6g}", each.shape, each.date[:10])
+        (each.device, each.dtype, units.tera(each.rate), each.shape, each.date[:10])
         for each in found
     ]
     columns = ("device", "precision", "TFLOP/s", "shape", "date")
-    caption = str(measured.folder()) if rows else f"nothing is on file in {measured.folder()}"
+    caption = str(measured_folder()) if rows else f"nothing is on file in {measured_folder()}"
     table = Table(columns, rows, frozenset(("TFLOP/s",)), caption)
     return Report("bench", [_answer(each) for each in found], table, broken)
 

@@ -11,10 +11,9 @@ from napkin import units
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity, given
 from napkin.questions import options
-from napkin.questions.answer import Answer, Report, Table, Words
-from napkin.questions.lint import judged
+from napkin.questions.answer import Answer, Report, Table, Words, value_of
 from napkin.questions.promised import DEFAULT_DTYPE, how_found
-from napkin.specs import accelerators, hardware_file, measured, yaml_file
+from napkin.specs import accelerators, hardware_file, measured
 from napkin.specs.accelerator import Accelerator, Figure
 from napkin.specs.measured import Measured
 
@@ -43,6 +42,8 @@ def hardware(
     if dtype is not None and lint is None:
         raise options.error("dtype", "goes with --lint: the precision of its bare numbers")
     if lint is not None:
+        from napkin.questions.lint import judged  # loads csv, which no other answer needs
+
         return judged(lint, DEFAULT_DTYPE if dtype is None else dtype)
     if check is not None:
         return _checked(check)
@@ -58,7 +59,7 @@ def _shown(names: Sequence[str]) -> Report:
         table = _one(found[0])
     else:
         table = _side_by_side(found)
-    files = tuple(yaml_file.text_of(each.path, each.file) for each in found)
+    files = tuple(each.path for each in found)
     wanted = names or [each.key for each in found]
     answers = [_answer(each, name) for each, name in zip(found, wanted, strict=True)]
     return Report("hardware", answers, table, warnings, files=files)
@@ -96,23 +97,19 @@ def _answer(device: Accelerator, wanted: str) -> Answer:
         "name": device.name,
         "vendor": device.vendor or None,
         "peak": {
-            dtype: {"dense": peak.dense.value, "sparse": _value(peak.sparse)}
+            dtype: {"dense": peak.dense.value, "sparse": value_of(peak.sparse)}
             for dtype, peak in device.peak.items()
         },
         "memory_bytes": device.memory.value,
-        "memory_visible_bytes": _value(device.memory_visible),
-        "memory_bandwidth": _value(device.memory_bandwidth),
-        "tdp_watts": _value(device.tdp),
+        "memory_visible_bytes": value_of(device.memory_visible),
+        "memory_bandwidth": value_of(device.memory_bandwidth),
+        "tdp_watts": value_of(device.tdp),
         "device_names": list(device.device_names),
         "measured": {dtype: figure.rate for dtype, figure in _measured(device).items()},
     }
     inputs = {"hardware": device.key, "file": device.file}
     steps = tuple(quantity for row in _rows(device) for quantity in row.quantities())
     return Answer("hardware", inputs, result, partial(_words, device, wanted), steps)
-
-
-def _value(figure: Figure | None) -> float | None:
-    return None if figure is None else figure.value
 
 
 def _words(device: Accelerator, wanted: str) -> Words:
@@ -150,12 +147,12 @@ class _Row(NamedTuple):
         return _said(self.sparse.value, self.unit) if self.sparse else ""
 
 
-def _said(value: float, unit: str) -> str:
+def _said(amount: float, unit: str) -> str:
     if unit == RATE:
-        return f"{value / 1e12:.6g}"  # in TFLOP/s, every digit of the source
+        return units.tera(amount)
     if unit == "B/GPU":
-        return units.gb_and_gib(value)
-    return units.humanize(value, unit.removesuffix("/GPU"))
+        return units.gb_and_gib(amount)
+    return units.humanize(amount, unit.removesuffix("/GPU"))
 
 
 def _rows(device: Accelerator) -> list[_Row]:
@@ -216,8 +213,8 @@ def _link(device: Accelerator) -> Iterator[_Row]:
 def _list(found: list[Accelerator]) -> Table:
     """A line each; the peaks are dense, in TFLOP/s."""
 
-    def figure(value: Figure | None, unit: str) -> str:
-        return units.humanize(value.value, unit) if value else NOTHING
+    def figure(of: Figure | None, unit: str) -> str:
+        return units.humanize(of.value, unit) if of else NOTHING
 
     def row(device: Accelerator) -> tuple[str, ...]:
         return (
@@ -257,9 +254,10 @@ def _one(device: Accelerator) -> Table:
 
 
 def _side_by_side(found: list[Accelerator]) -> Table:
-    peaks = [row.label for each in found for row in _peaks(each)]
-    labels = dict.fromkeys(peaks + [row.label for each in found for row in _rows(each)])
-    cells = [{row.label: row for row in _rows(each)} for each in found]
+    every = [_rows(each) for each in found]
+    peaks = [row.label for rows in every for row in rows if row.unit == RATE]
+    labels = dict.fromkeys(peaks + [row.label for rows in every for row in rows])
+    cells = [{row.label: row for row in rows} for rows in every]
 
     def cell(rows: dict[str, _Row], label: str) -> str:
         if label not in rows:

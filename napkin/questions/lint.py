@@ -7,12 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from napkin import parsing
+from napkin import parsing, units
 from napkin.errors import NapkinError, printable, quoted
 from napkin.questions import options
-from napkin.questions.answer import Answer, Report, Table, Words
+from napkin.questions.answer import Answer, Report, Table, Words, value_of
 from napkin.specs import accelerators, dtypes, yaml_file
-from napkin.specs.accelerator import Accelerator, Figure
+from napkin.specs.accelerator import Accelerator
 
 # Two prints of one figure: 989 and 989.4, 1979/2 and 989.4.
 SAME = 0.005
@@ -77,7 +77,7 @@ def _answer(row: Row, verdict: Verdict) -> Answer:
 
 
 def _tera(rate: float | None) -> str:
-    return "-" if rate is None else f"{rate / 1e12:.6g}"
+    return "-" if rate is None else units.tera(rate)
 
 
 def judge(name: str, dtype: str, rate: float, known: list[Accelerator]) -> Verdict:
@@ -113,18 +113,14 @@ def _near(a: float, b: float | None, within: float = SAME) -> bool:
     return b is not None and abs(a / b - 1) <= within
 
 
-def _value(figure: Figure | None) -> float | None:
-    return None if figure is None else figure.value
-
-
 def _within(device: Accelerator, dtype: str, rate: float) -> Verdict | None:
     """One of the device's own figures."""
     peak = device.peak[dtype]
     if _near(rate, peak.dense.value):
         return Verdict("agrees", "agrees")
-    if _near(rate, _value(peak.sparse)):
+    if _near(rate, value_of(peak.sparse)):
         return Verdict("sparse", "2:4 sparse taken for dense")
-    if _near(rate, _value(peak.dense_fp16_accumulate)):
+    if _near(rate, value_of(peak.dense_fp16_accumulate)):
         return Verdict("fp16-accumulate", "fp16 accumulate, which training does not use")
     vector = device.peak.get("fp32_vector", device.peak.get("fp32"))
     sixteen = vector.dense.value if vector and dtype in ("fp16", "bf16") else None
@@ -167,7 +163,7 @@ def _family(device: Accelerator) -> str:
 
 def _peak(device: Accelerator, dtype: str, sparse: bool) -> float | None:
     peak = device.peak.get(dtype)
-    return None if peak is None else _value(peak.sparse) if sparse else peak.dense.value
+    return None if peak is None else value_of(peak.sparse) if sparse else peak.dense.value
 
 
 def _rows(path: str, dtype: str) -> list[Row]:
@@ -259,11 +255,8 @@ def _columns(header: list[str], dtype: str, place: str) -> list[tuple[str, int]]
 
 def _precisions(name: str) -> list[str]:
     words = [name, *name.replace("_", " ").split()]
-    return list(dict.fromkeys(dtypes.ALIASES.get(w, w) for w in words if _is_precision(w)))
-
-
-def _is_precision(word: str) -> bool:
-    return dtypes.ALIASES.get(word, word) in dtypes.PRECISIONS
+    names = dict.fromkeys(map(dtypes.canonical, words))
+    return [name for name in names if name in dtypes.PRECISIONS]
 
 
 def _is_rate(cell: str) -> bool:

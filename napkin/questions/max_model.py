@@ -8,7 +8,7 @@ from napkin.accounting import memory
 from napkin.quantity import Quantity, given
 from napkin.questions import options
 from napkin.questions import state as states
-from napkin.questions.answer import Answer, Inputs, Words
+from napkin.questions.answer import Answer, Inputs, Words, value_of
 from napkin.questions.examples import MAX_MODEL
 from napkin.questions.options import Text
 from napkin.questions.promised import DEFAULT_HARDWARE, device, how_found, printed_memory
@@ -131,7 +131,7 @@ def _answer(n: Quantity, state: _State, room: _Room) -> Answer:
         "hardware": room.hardware,
         "memory": room.capacity.value,
         **state.inputs,
-        "reserve": None if room.reserve is None else room.reserve.value,
+        "reserve": value_of(room.reserve),
     }
     result = {
         "params": int(N.value),

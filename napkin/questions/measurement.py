@@ -1,5 +1,6 @@
 """One measurement as an answer: its derivation, its share of what was promised, its use."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -9,7 +10,7 @@ from napkin import units
 from napkin.accounting import compute, memory
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity, coefficient, define, given, observed
-from napkin.questions.answer import Answer, Inputs, Words
+from napkin.questions.answer import Answer, Inputs, Words, value_of
 from napkin.questions.examples import TRAIN_TIME
 from napkin.questions.promised import ABOVE
 from napkin.questions.train_time import train_time
@@ -40,10 +41,9 @@ def known(device: "Device") -> Accelerator | None:
     """The accelerator of that very name."""
     if not device.is_gpu:
         return None
-    try:
-        return accelerators.find(device.name)
-    except NapkinError:
-        return None
+    with suppress(NapkinError):  # a broken file of the user's
+        return accelerators.lookup(device.name)
+    return None
 
 
 def promised(accelerator: Accelerator | None, dtype: str) -> Quantity | None:
@@ -116,8 +116,8 @@ def answer(
         "shape": list(shape),
         "flops_per_second": {"median": R.value, "min": rates.min, "max": rates.max},
         "samples": rates.samples,
-        "promised": _value(P),
-        "ratio": _value(share),
+        "promised": value_of(P),
+        "ratio": value_of(share),
         "saved_to": None if saved is None else str(saved),
     }
     if run.memory is not None and beside is not None:
@@ -133,14 +133,10 @@ def _bandwidth_result(found: "Bandwidth", beside: _Memory) -> dict[str, float | 
     return {
         "copy": found.copy.median,
         "triad": found.triad.median,
-        "promised": _value(beside.W_P),
+        "promised": value_of(beside.W_P),
         "ridge": beside.I.value,
-        "ridge_promised": _value(beside.I_P),
+        "ridge_promised": value_of(beside.I_P),
     }
-
-
-def _value(quantity: Quantity | None) -> float | None:
-    return None if quantity is None else quantity.value
 
 
 def _words(

@@ -7,7 +7,7 @@ from napkin.accounting import compute
 from napkin.errors import NapkinError, quoted
 from napkin.quantity import Quantity
 from napkin.questions import options, throughput
-from napkin.questions.answer import Answer, Inputs, Words
+from napkin.questions.answer import Answer, Inputs, Words, value_of
 from napkin.questions.examples import MFU as MFU_EXAMPLE
 from napkin.questions.options import Text
 from napkin.questions.promised import (
@@ -150,7 +150,7 @@ def _answer(
     MFU = compute.mfu(A, promised.P)
     here = None if promised.here is None else compute.mfu_of_measured(A, promised.here)
     HFU = compute.hfu(MFU, model.frozen_base) if recompute == "full" else None
-    hfu = MFU.value if recompute == "none" else None if HFU is None else HFU.value
+    hfu = MFU.value if recompute == "none" else value_of(HFU)
     inputs = {
         **model.inputs,
         **measured.inputs,
@@ -162,10 +162,10 @@ def _answer(
         "mfu": MFU.value,
         "conventions": dict.fromkeys(CONVENTIONS) | {"six_n": MFU.value if model.counts else None},
         "hfu": hfu,
-        "mfu_measured": None if here is None else here.value,
-        "flops_per_token": None if f is None else f.value,
+        "mfu_measured": value_of(here),
+        "flops_per_token": value_of(f),
         "flops_per_second_per_gpu": A.value,
-        "tokens_per_second_per_gpu": None if r1 is None else r1.value,
+        "tokens_per_second_per_gpu": value_of(r1),
     }
     words = partial(_words, MFU, HFU, here, model, measured, promised)
     steps = tuple(q for q in (MFU, here, HFU) if q is not None)

@@ -8,7 +8,7 @@ from napkin import parsing, units
 from napkin.accounting import compute, memory
 from napkin.quantity import Quantity, given
 from napkin.questions import options
-from napkin.questions.answer import Answer, Words
+from napkin.questions.answer import Answer, Words, value_of
 from napkin.questions.examples import TRAIN_TIME
 from napkin.questions.options import Text
 from napkin.questions.promised import (
@@ -148,11 +148,11 @@ def _answer(run: _Run) -> Answer:
         "params": run.N.value,
         "active_params": run.N_active.value,
         "tokens": run.D.value,
-        "epochs": None if run.epochs is None else run.epochs.value,
+        "epochs": value_of(run.epochs),
         "gpus": run.n.value,
         **run.promised.inputs,
         "mfu": run.MFU.value,
-        "price": None if run.price is None else run.price.value,
+        "price": value_of(run.price),
     }
     result = {
         "flops": f.C.value,
@@ -167,7 +167,7 @@ def _answer(run: _Run) -> Answer:
         "tokens_per_second": f.r.value,
         "tokens_per_second_per_gpu": f.r1.value,
         "min_gpus_for_states": f.n_min.value,
-        "cost": None if f.cost is None else f.cost.value,
+        "cost": value_of(f.cost),
         "energy_kwh": None if f.E is None else f.E.value / 1000,
         "measured": _measured(f),
         "published": None,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "json", "markdown", "csv", "svg")
 FILES = "yaml"  # what `napkin hardware` reads is what it can write
+NO_FILES = "--format: yaml is what `napkin hardware NAME` writes; write json"
 SUFFIXES = {
     ".txt": "table",
     ".json": "json",
@@ -29,7 +30,7 @@ def chosen(format: str | None, output: str | None, question: str) -> str:
     """The format asked for, else the one of the file's suffix, else a table."""
     found = format if format is not None else _by_suffix(output)
     if found == FILES and question != "hardware":
-        raise NapkinError("--format: yaml is what `napkin hardware NAME` writes; write json")
+        raise NapkinError(NO_FILES)
     if found not in (*FORMATS, FILES):
         hint = suggestion(found, FORMATS) or f"; write one of {' '.join(FORMATS)}"
         raise NapkinError(f"--format: {quoted(format)} is not a format{hint}")

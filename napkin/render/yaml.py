@@ -2,11 +2,13 @@
 
 from typing import TextIO
 
-from napkin.errors import NapkinError
+from napkin.errors import NapkinError, printable
 from napkin.questions.answer import Report
+from napkin.render import NO_FILES
+from napkin.specs.yaml_file import text_of
 
 
 def write(report: Report, out: TextIO) -> None:
     if not report.files:
-        raise NapkinError("--format: yaml is what `napkin hardware NAME` writes; write json")
-    out.write("---\n".join(report.files))
+        raise NapkinError(NO_FILES)
+    out.write("---\n".join(text_of(path, printable(path)) for path in report.files))

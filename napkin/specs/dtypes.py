@@ -40,10 +40,15 @@ ALIASES = {
 }
 
 
+def canonical(name: str) -> str:
+    """napkin's own name for it; a word that is no precision stays as it is."""
+    return ALIASES.get(name, name)
+
+
 def precision(text: object) -> str:
     """`bf16` for `bf16`, `BF16`, `bfloat16` or `torch.bfloat16`. Raises NapkinError."""
     name = str(text).strip().casefold().replace("-", "_").removeprefix("torch.")
-    name = ALIASES.get(name, name)
+    name = canonical(name)
     if name not in PRECISIONS:
         kinds = [each for each in PRECISIONS if each.startswith(f"{name}_")]
         hint = f"; write {' or '.join(kinds)}" if kinds else suggestion(name, PRECISIONS)

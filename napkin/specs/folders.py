@@ -15,13 +15,20 @@ def shipped_folder() -> Path:
 
 def own_folder() -> str:
     """`$XDG_CONFIG_HOME/napkin/hardware`, where a user's own files are looked for first."""
-    return _own_folder(os.environ.get("XDG_CONFIG_HOME"), os.environ.get("HOME"))
+    base = os.environ.get("XDG_CONFIG_HOME")
+    return _under(base, os.environ.get("HOME"), ".config", "hardware")
 
 
-@cache  # a sweep asks for it a hundred thousand times
-def _own_folder(config: str | None, home: str | None) -> str:
-    base = config or os.path.join(home or os.path.expanduser("~"), ".config")
-    return os.path.join(base, "napkin", "hardware")
+def measured_folder() -> str:
+    """`$XDG_DATA_HOME/napkin/measured`, where bench keeps its figures."""
+    base = os.environ.get("XDG_DATA_HOME")
+    return _under(base, os.environ.get("HOME"), ".local/share", "measured")
+
+
+@cache  # a sweep asks for both a hundred thousand times
+def _under(base: str | None, home: str | None, usual: str, name: str) -> str:
+    base = base or os.path.join(home or os.path.expanduser("~"), usual)
+    return os.path.join(base, "napkin", name)
 
 
 def hardware_names() -> list[str]:

@@ -8,7 +8,7 @@ from napkin import parsing
 from napkin.errors import NapkinError
 from napkin.specs import dtypes, yaml_file
 from napkin.specs.accelerator import Accelerator, Figure, Interconnect, Peak
-from napkin.specs.yaml_file import Problem, Reader, Section
+from napkin.specs.yaml_file import Problem, Reader, Section, without_place
 
 
 def read(path: Path, shown: str, own: bool) -> Accelerator:
@@ -56,7 +56,7 @@ def _peaks(section: Section, key: str) -> dict[str, Peak]:
     found = inside.read(dict.fromkeys(PEAKS, _peak))
     peaks: dict[str, Peak] = {}
     for written, peak in found.items():
-        name = dtypes.ALIASES.get(written, written)
+        name = dtypes.canonical(written)
         if name in peaks:
             inside.complain(f"{name} is given under two names", written)
         peaks[name] = peak
@@ -113,7 +113,7 @@ READERS: dict[str, Reader] = {
     "released": Section.text,
     "aliases": Section.texts,
     "device_names": Section.texts,
-    "devices_per_package": lambda section, key: section.value(key, parsing.whole)[0],
+    "devices_per_package": without_place(parsing.whole),
     "peak": _peaks,
     "reported": _reported,
     "accumulate": Section.text,

@@ -9,14 +9,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
 from napkin import parsing
 from napkin.errors import NapkinError, printable, quoted
 from napkin.specs import dtypes, yaml_file
 from napkin.specs.accelerator import Accelerator
-from napkin.specs.yaml_file import Reader, Section
+from napkin.specs.folders import measured_folder
+from napkin.specs.yaml_file import Reader, Section, without_place
 
 GPU = "cuda"  # what torch calls NVIDIA's and AMD's alike
 METHOD = 1  # raised when bench measures in another way
@@ -51,21 +52,10 @@ class Measured:
         return found
 
 
-def folder() -> str:
-    """`$XDG_DATA_HOME/napkin/measured`."""
-    return _folder(os.environ.get("XDG_DATA_HOME"), os.environ.get("HOME"))
-
-
-@cache
-def _folder(data: str | None, home: str | None) -> str:
-    base = data or os.path.join(home or os.path.expanduser("~"), ".local", "share")
-    return os.path.join(base, "napkin", "measured")
-
-
 def path_of(device: str, dtype: str) -> Path:
     """`nvidia-h100-80gb-hbm3--bf16.yaml`."""
     name = re.sub(r"[^a-z0-9]+", "-", device.casefold()).strip("-") or "device"
-    return Path(folder(), f"{name}--{dtype}.yaml")
+    return Path(measured_folder(), f"{name}--{dtype}.yaml")
 
 
 def find(accelerator: Accelerator, dtype: str) -> Measured | None:
@@ -73,7 +63,7 @@ def find(accelerator: Accelerator, dtype: str) -> Measured | None:
 
     Raises NapkinError for a file that cannot be read.
     """
-    if not os.path.isdir(folder()):
+    if not os.path.isdir(measured_folder()):
         return None
     for name in accelerator.device_names:
         path = path_of(name, dtype)
@@ -93,7 +83,7 @@ def _same_power(found: Measured, accelerator: Accelerator) -> bool:
 def everything() -> tuple[list[Measured], list[str]]:
     """All that can be read, by file name, and what is wrong with the others."""
     found, broken = [], []
-    for path in sorted(Path(folder()).glob("*--*.yaml")):
+    for path in sorted(Path(measured_folder()).glob("*--*.yaml")):
         try:
             found.append(read(path))
         except NapkinError as error:
@@ -169,13 +159,13 @@ def _with_place(section: Section, key: str) -> tuple[float, str]:
 READERS: dict[str, Reader] = {
     "device": Section.text,
     "type": Section.text,
-    "dtype": lambda section, key: section.value(key, dtypes.precision)[0],
+    "dtype": without_place(dtypes.precision),
     "rate": _with_place,
     "shape": Section.text,
-    "date": lambda section, key: section.value(key, _date)[0],
+    "date": without_place(_date),
     "torch": Section.text,
-    "method": lambda section, key: section.value(key, parsing.whole)[0],
-    "power_limit": lambda section, key: section.value(key, parsing.power)[0],
+    "method": without_place(parsing.whole),
+    "power_limit": without_place(parsing.power),
     **dict.fromkeys(("least", "most", "samples", "seconds", "error", "napkin"), Section.text),
     **dict.fromkeys(("clock", "power", "temperature", "slowed_by"), Section.text),
 }

@@ -137,6 +137,11 @@ class Section:
 Reader = Callable[[Section, str], Any]
 
 
+def without_place(read: Callable[[str], Any]) -> Reader:
+    """A single value without its place."""
+    return lambda section, key: section.value(key, read)[0]
+
+
 def load(path: Path, shown: str | None = None) -> Section:
     """The file's outermost mapping. Raises NapkinError, naming the file as `shown`."""
     shown = printable(shown or path)

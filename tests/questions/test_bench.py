@@ -14,7 +14,7 @@ from napkin.bench.operators import Shape
 from napkin.bench.statistics import Rates
 from napkin.questions import measurement
 from napkin.questions.answer import Words
-from napkin.specs import measured
+from napkin.specs.folders import measured_folder
 from tests.running import answer, answers, napkin, process
 
 no_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
@@ -194,7 +194,7 @@ def test_an_interrupted_run_shows_what_it_had_and_saves_nothing(
     assert found["result"]["shape"] == [64, 64, 64]
     assert found["result"]["saved_to"] is None
     assert ran.err == "warning: interrupted: nothing was saved\n"
-    assert not Path(measured.folder()).exists()
+    assert not Path(measured_folder()).exists()
 
 
 def test_an_interrupt_before_the_first_figure_leaves_nothing(

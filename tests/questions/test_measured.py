@@ -16,6 +16,7 @@ from napkin.bench.statistics import Rates
 from napkin.questions import bench as question
 from napkin.questions import measurement
 from napkin.specs import accelerators, measured
+from napkin.specs.folders import measured_folder
 from tests.running import answer, answers, napkin
 
 H100 = "NVIDIA H100 80GB HBM3"
@@ -180,7 +181,7 @@ def test_bench_keeps_its_figure_as_the_cpu_s_and_no_gpu_takes_it() -> None:
 def test_bench_keeps_nothing_where_it_is_told_so() -> None:
     result = answer("bench --device cpu --size 64 --seconds 0.01 --no-save")["result"]
     assert result["saved_to"] is None
-    assert not os.path.exists(measured.folder())
+    assert not os.path.exists(measured_folder())
 
 
 def of_h100(unsteady: str) -> Measurement:
@@ -198,12 +199,16 @@ def test_a_doubtful_figure_never_replaces_a_good_one() -> None:
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
+def saved_in(state: State) -> Path:
+    measured_then = of_h100("")._replace(state=state)
+    path = question._saved(measured_then, devices.Device("cuda:0", H100), "bf16")
+    assert path is not None
+    return path
+
+
 def test_the_state_that_a_figure_was_measured_in_is_kept_and_read_again() -> None:
     state = State(1755.0, 690.5, 64.0, 0x4, 700.0, 0)
-    path = question._saved(
-        of_h100("")._replace(state=state), devices.Device("cuda:0", H100), "bf16"
-    )
-    assert path is not None
+    path = saved_in(state)
     assert measured.read(path).power_limit == 700
     lines = path.read_text("utf-8").splitlines()
     assert {
@@ -217,10 +222,7 @@ def test_the_state_that_a_figure_was_measured_in_is_kept_and_read_again() -> Non
 
 def test_a_state_in_which_nothing_slowed_it_is_read_again() -> None:
     state = State(1755.0, 690.5, 64.0, 0, 500.0, 0)
-    path = question._saved(
-        of_h100("")._replace(state=state), devices.Device("cuda:0", H100), "bf16"
-    )
-    assert path is not None
+    path = saved_in(state)
     assert measured.read(path).power_limit == 500
     assert answer(QUESTION)["result"]["measured"] is None  # not the card's own power limit
 
@@ -275,7 +277,7 @@ def test_a_figure_is_read_anew_when_it_changes() -> None:
 
 def test_the_figures_on_file_are_listed() -> None:
     assert (
-        napkin("bench --list").out.rstrip().endswith(f"nothing is on file in {measured.folder()}")
+        napkin("bench --list").out.rstrip().endswith(f"nothing is on file in {measured_folder()}")
     )
     path = save()
     save("Acme 9000", "fp16", 123.4e12)

@@ -5,7 +5,7 @@ from typing import TextIO
 from napkin.errors import NapkinError, printable
 from napkin.questions.answer import Report
 from napkin.render import NO_FILES
-from napkin.specs.yaml_file import text_of
+from napkin.specs.text_file import text_of
 
 
 def write(report: Report, out: TextIO) -> None:

@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 import yaml
 
 from napkin.errors import NapkinError, printable, quoted, suggestion
-
-LARGEST = 1_000_000  # bytes
+from napkin.specs.text_file import text_of
 
 T = TypeVar("T")
 
@@ -164,26 +163,6 @@ def load(path: Path, shown: str | None = None) -> Section:
     if not isinstance(node, yaml.MappingNode):
         raise NapkinError(f"{shown}:{node.start_mark.line + 1}: is not a mapping of keys to values")
     return Section(node, shown)
-
-
-def text_of(path: Path, shown: str) -> str:
-    """A file's text, of a sensible size. Raises NapkinError."""
-    try:
-        if path.exists() and not path.is_file():
-            raise NapkinError(f"{shown}: is not a file")
-        with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
-    except FileNotFoundError:
-        raise NapkinError(f"{shown}: no such file") from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise NapkinError(f"{shown}: cannot be read: {reason}") from None
-    if len(content) > LARGEST:
-        raise NapkinError(f"{shown}: is larger than 1 MB, which no hardware file is")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise NapkinError(f"{shown}: is not UTF-8 text") from None
 
 
 def _refuse_anchors(text: str, shown: str) -> None:

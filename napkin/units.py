@@ -91,6 +91,7 @@ def long_time(seconds: float) -> str:
 _WORDS = {
     "param": "parameters",
     "token": "tokens",
+    "token/seq": "tokens/sequence",
     "GPU": "GPUs",
     "GPU·hour": "GPU-hours",
     "token/s": "tokens/s",

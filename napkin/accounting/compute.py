@@ -22,6 +22,11 @@ def training_compute(N: Quantity, D: Quantity) -> Quantity:
     return define("C", "training compute", TRAINING * N * D, "FLOP")
 
 
+def training_compute_of(f: Quantity, D: Quantity) -> Quantity:
+    """C in FLOP, of f FLOP per token by any convention."""
+    return define("C", "training compute", f * D, "FLOP")
+
+
 def tokens_of_epochs(D1: Quantity, e: Quantity) -> Quantity:
     """D in token: e passes over D₁ tokens."""
     return define("D", "training tokens", D1 * e, "token")
@@ -113,6 +118,11 @@ def hfu(MFU: Quantity, frozen_base: bool = False) -> Quantity:
     8·N for 6·N (Narayanan et al. 2104.04473, section 3.5). MFU stays as it is."""
     again = SECOND_FORWARD_FROZEN if frozen_base else SECOND_FORWARD
     return define("HFU", "hardware FLOP utilization", MFU * again, "%")
+
+
+def hfu_of(f: Quantity, again: Quantity, r1: Quantity, P: Quantity) -> Quantity:
+    """HFU of f and of what is recomputed, both in FLOP/token."""
+    return define("HFU", "hardware FLOP utilization", (f + again) * r1 / P, "%")
 
 
 def tokens_per_step(T: Quantity, batch: Quantity) -> Quantity:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from napkin.questions import examples
 
-ASK, KNOWN, MEASURE = "Ask", "What is known", "Measure"
+ASK, CLOSER, KNOWN, MEASURE = "Ask", "Look closer", "What is known", "Measure"
 
 
 class Entry(NamedTuple):
@@ -30,6 +30,16 @@ COMMANDS = {
         ASK,
         "What model FLOP utilization does a run reach?",
         examples.MFU,
+    ),
+    "flops": Entry(
+        CLOSER,
+        "What does a token of this very model cost, by every convention?",
+        examples.FLOPS,
+    ),
+    "models": Entry(
+        KNOWN,
+        "How many parameters does a model have, and where?",
+        examples.MODELS,
     ),
     "hardware": Entry(
         KNOWN,

@@ -6,10 +6,12 @@ import typer
 
 from napkin.cli.options import (
     ActiveParams,
+    Convention,
     Dtype,
     Format,
     Gpus,
     Hardware,
+    Model,
     Output,
     Params,
     Peak,
@@ -42,7 +44,7 @@ StepTime = Annotated[str | None, _option(STEP, "TIME", "Time of one optimizer st
 TokensPerStep = Annotated[
     str | None, _option(STEP, "COUNT", "Tokens per optimizer step, all GPUs.")
 ]
-SeqLen = Annotated[str | None, _option(STEP, "TOKENS", "Sequence length.")]
+SeqLen = Annotated[str | None, _option(STEP, "TOKENS", "Sequence length, for --model too.")]
 GlobalBatch = Annotated[
     str | None, _option(STEP, "COUNT", "Sequences per optimizer step, all GPUs.")
 ]
@@ -66,7 +68,9 @@ Flops = Annotated[
 ]
 Recompute = Annotated[
     str | None,
-    typer.Option(metavar="full|none", help="Activation recomputation: shows HFU, leaves MFU."),
+    typer.Option(
+        metavar="full|selective|none", help="Recomputation of activations: shows HFU, leaves MFU."
+    ),
 ]
 FrozenBase = Annotated[
     bool, typer.Option("--frozen-base", help="LoRA: 4 FLOP per parameter and token, not 6.")
@@ -76,9 +80,11 @@ FrozenBase = Annotated[
 def mfu(
     params: Params = None,
     active_params: ActiveParams = None,
+    model: Model = None,
     gpus: Gpus = None,
     frozen_base: FrozenBase = False,
     recompute: Recompute = None,
+    convention: Convention = None,
     tokens_per_second: TokensPerSecond = None,
     tokens_per_second_per_gpu: TokensPerSecondPerGpu = None,
     step_time: StepTime = None,

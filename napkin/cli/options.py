@@ -6,7 +6,17 @@ import typer
 
 from napkin.render import FORMATS
 from napkin.specs.dtypes import PRECISIONS
-from napkin.specs.folders import hardware_names
+from napkin.specs.folders import hardware_names, model_names
+
+CONVENTIONS = (
+    "six-n",
+    "six-n-non-embedding",
+    "palm",
+    "torchtitan",
+    "megatron",
+    "exact-full",
+    "exact-causal",
+)
 
 ASSUMPTIONS, OUTPUT = "What is assumed", "Output"
 
@@ -17,6 +27,14 @@ def starting_with(words: list[str], incomplete: str) -> list[str]:
 
 def names_of_hardware(incomplete: str) -> list[str]:
     return starting_with(hardware_names(), incomplete)
+
+
+def names_of_models(incomplete: str) -> list[str]:
+    return starting_with(model_names(), incomplete)
+
+
+def _conventions(incomplete: str) -> list[str]:
+    return starting_with(list(CONVENTIONS), incomplete)
 
 
 def _dtypes(incomplete: str) -> list[str]:
@@ -36,6 +54,35 @@ ActiveParams = Annotated[
     typer.Option(
         metavar="COUNT",
         help="Active parameters of a mixture of experts: they compute, all --params take memory.",
+    ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="NAME|FILE|SHAPE",
+        autocompletion=names_of_models,
+        help="A name that `napkin models` lists, a config.json or its folder, or a shape: "
+        "llama:L=32,d=4096,H=32,kv=8,ff=14336,V=128256.",
+    ),
+]
+Convention = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        autocompletion=_conventions,
+        show_default=False,
+        help=f"How FLOP are counted: {' '.join(CONVENTIONS)} (default six-n).",
+        rich_help_panel=ASSUMPTIONS,
+    ),
+]
+SeqLen = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TOKENS",
+        show_default=False,
+        help="Sequence length (default 4096, or the model's).",
     ),
 ]
 Tokens = Annotated[

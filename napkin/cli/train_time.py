@@ -7,13 +7,16 @@ import typer
 from napkin.cli.options import (
     ASSUMPTIONS,
     ActiveParams,
+    Convention,
     Dtype,
     Format,
     Gpus,
     Hardware,
+    Model,
     Output,
     Params,
     Peak,
+    SeqLen,
     Sparse,
     Tokens,
 )
@@ -44,6 +47,8 @@ def train_time(
     tokens: Tokens = None,
     gpus: Gpus = None,
     active_params: ActiveParams = None,
+    model: Model = None,
+    seq_len: SeqLen = None,
     epochs: Epochs = None,
     price: Price = None,
     hardware: Hardware = None,
@@ -51,6 +56,7 @@ def train_time(
     peak: Peak = None,
     sparse: Sparse = False,
     mfu: Mfu = None,
+    convention: Convention = None,
     format: Format = None,
     output: Output = None,
 ) -> None:

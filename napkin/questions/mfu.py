@@ -6,8 +6,9 @@ from functools import partial
 from napkin.accounting import compute
 from napkin.errors import NapkinError, quoted
 from napkin.quantity import Quantity
-from napkin.questions import options, throughput
+from napkin.questions import options, subject, throughput
 from napkin.questions.answer import Answer, Inputs, Words, value_of
+from napkin.questions.conventions import CONVENTIONS, SIX_N
 from napkin.questions.examples import MFU as MFU_EXAMPLE
 from napkin.questions.options import Text
 from napkin.questions.promised import (
@@ -18,19 +19,10 @@ from napkin.questions.promised import (
     Promise,
     promise,
 )
-from napkin.questions.state import parameters
+from napkin.questions.subject import Subject
 from napkin.questions.throughput import Throughput
 
-CONVENTIONS = (
-    "six_n",
-    "six_n_non_embedding",
-    "palm",
-    "torchtitan",
-    "megatron",
-    "exact_full",
-    "exact_causal",
-)
-RECOMPUTE = ("none", "full")
+RECOMPUTE = ("none", "full", "selective")
 
 # CS336 lecture 2: 50 % is good, 5 % is poor.
 VERDICTS = (
@@ -50,6 +42,8 @@ def mfu(
     *,
     params: Text | None = None,
     active_params: Text | None = None,
+    model: str | None = None,
+    convention: str | None = None,
     gpus: Text | None = None,
     tokens_per_second: Text | None = None,
     tokens_per_second_per_gpu: Text | None = None,
@@ -76,6 +70,8 @@ def mfu(
     The rate comes from one of: tokens per second, a step's time, a whole run, a log's
     FLOP/s, or raw FLOP and time. Options as text or numbers. Raises NapkinError.
     """
+    about = _subject(params, active_params, model, convention, seq_len)
+    T = None if about is None else about.T
     measured = throughput.read(
         {
             "gpus": gpus,
@@ -83,7 +79,7 @@ def mfu(
             "tokens_per_second_per_gpu": tokens_per_second_per_gpu,
             "step_time": step_time,
             "tokens_per_step": tokens_per_step,
-            "seq_len": seq_len,
+            "seq_len": seq_len if T is None else None,
             "global_batch": global_batch,
             "micro_batch": micro_batch,
             "grad_accum": grad_accum,
@@ -92,16 +88,33 @@ def mfu(
             "gpu_hours": gpu_hours,
             "achieved": achieved,
             "flops": flops,
-        }
+        },
+        T,
     )
-    model = _model(measured, params, active_params, frozen_base)
+    counted = _model(measured, about, frozen_base)
     again = None if recompute is None else options.read("recompute", recompute, _recompute)
     chosen = promise(hardware, dtype, peak, sparse)
     if peak == MEASURED:
         # An MFU is over the promised peak, whatever was measured; the measured one has its row.
         chosen = promise(hardware, dtype, PROMISED, sparse)
         chosen.inputs["peak"] = MEASURED
-    return _answer(measured, model, again, chosen)
+    return _answer(measured, counted, again, chosen)
+
+
+def _subject(
+    params: Text | None,
+    active_params: Text | None,
+    model: str | None,
+    convention: str | None,
+    seq_len: Text | None,
+) -> Subject | None:
+    """None where the FLOP are counted already, by whoever gave them."""
+    if params is None and model is None:
+        for option, text in (("active_params", active_params), ("convention", convention)):
+            if text is not None:
+                raise options.error(option, "goes with --params or --model")
+        return None
+    return subject.read(params, active_params, model, convention, seq_len)
 
 
 @dataclass(slots=True)
@@ -109,32 +122,51 @@ class _Model:
     """f in FLOP/token, None where the rate is in FLOP/s already and no parameters are given."""
 
     f: Quantity | None
+    about: Subject | None
     frozen_base: bool
     counts: bool  # whether the MFU rests on f: a log's FLOP are counted already
-    inputs: Inputs
+
+    @property
+    def inputs(self) -> Inputs:
+        if self.about is None:
+            return {"params": None, "active_params": None, "model": None, "convention": None}
+        return self.about.inputs
 
 
-def _model(
-    measured: Throughput, params: Text | None, active: Text | None, frozen_base: bool
-) -> _Model:
+def _model(measured: Throughput, about: Subject | None, frozen_base: bool) -> _Model:
     counts = measured.A is None
     if options.switch("frozen_base", frozen_base) and not counts:
         raise options.error("frozen_base", "does nothing here: the FLOP are counted already")
-    if params is None:
+    if about is None:
         if counts:
-            raise NapkinError(f"mfu needs --params, as in: {MFU_EXAMPLE}")
-        if active is not None:
-            raise options.error("active_params", "goes with --params")
-        return _Model(None, False, False, {"params": None, "active_params": None})
-    N, N_active = parameters(params, active)
-    f = compute.flop_per_token(N_active, frozen_base)
-    return _Model(f, frozen_base, counts, {"params": N.value, "active_params": N_active.value})
+            raise NapkinError(f"mfu needs --params or --model, as in: {MFU_EXAMPLE}")
+        return _Model(None, None, False, False)
+    if frozen_base:
+        if about.convention != SIX_N:
+            raise options.error("frozen_base", "counts 4N; leave --convention out")
+        return _Model(compute.flop_per_token(about.N_act, frozen_base), about, True, counts)
+    return _Model(about.f, about, False, counts)
 
 
 def _recompute(text: str) -> str:
     if text not in RECOMPUTE:
-        raise NapkinError(f"{quoted(text)} is not known here; write full or none")
+        raise NapkinError(f"{quoted(text)} is not known here; write full, selective or none")
     return text
+
+
+def _hfu(
+    MFU: Quantity, recompute: str | None, model: _Model, r1: Quantity | None, P: Quantity
+) -> Quantity | None:
+    if recompute in (None, "none"):
+        return None
+    about = model.about
+    if recompute == "full" and (about is None or about.convention == SIX_N):
+        return compute.hfu(MFU, model.frozen_base)
+    if about is None or about.model is None or model.f is None or r1 is None:
+        raise options.error("recompute", f"{recompute} needs the model's shape: give --model")
+    if recompute not in about.again:
+        raise options.error("recompute", f"{about.model.name} has no attention to recompute")
+    return compute.hfu_of(model.f, about.again[recompute], r1, P)
 
 
 def _answer(
@@ -149,7 +181,7 @@ def _answer(
         r1 = compute.token_rate_of(A, f)
     MFU = compute.mfu(A, promised.P)
     here = None if promised.here is None else compute.mfu_of_measured(A, promised.here)
-    HFU = compute.hfu(MFU, model.frozen_base) if recompute == "full" else None
+    HFU = _hfu(MFU, recompute, model, r1, promised.P)
     hfu = MFU.value if recompute == "none" else value_of(HFU)
     inputs = {
         **model.inputs,
@@ -160,7 +192,7 @@ def _answer(
     }
     result = {
         "mfu": MFU.value,
-        "conventions": dict.fromkeys(CONVENTIONS) | {"six_n": MFU.value if model.counts else None},
+        "conventions": _by_convention(MFU, model),
         "hfu": hfu,
         "mfu_measured": value_of(here),
         "flops_per_token": value_of(f),
@@ -173,6 +205,17 @@ def _answer(
     return Answer("mfu", inputs, result, words, steps, asides)
 
 
+def _by_convention(MFU: Quantity, model: _Model) -> dict[str, float | None]:
+    """The same throughput as every convention would put it; null where it cannot be told."""
+    found: dict[str, float | None] = dict.fromkeys(CONVENTIONS)
+    if model.counts and model.f is not None and model.about is not None:
+        for name, f in model.about.flop.items():
+            found[name] = MFU.value * (f.value / model.f.value)
+        if model.frozen_base:
+            found[SIX_N] = MFU.value
+    return found
+
+
 def _words(
     MFU: Quantity,
     HFU: Quantity | None,
@@ -182,6 +225,8 @@ def _words(
     promised: Promise,
 ) -> Words:
     notes, warnings = [], promised.warnings()
+    if model.about is not None:
+        warnings += model.about.warnings
     if MFU.value > 1:
         warnings.insert(0, SUSPECTS)
     elif HFU is not None and HFU.value > 1:
@@ -191,9 +236,11 @@ def _words(
     if here is not None:
         notes.append(f"{here} of the {promised.here} measured here, {MFU} of {promised.P}")
     if HFU is not None:
-        notes.append(f"HFU {HFU} counts the second forward pass; MFU stays {MFU}")
+        notes.append(f"HFU {HFU} counts what is computed again; MFU stays {MFU}")
     if model.frozen_base:
         notes.append("4N: a frozen base has no weight gradients; adapters are not counted")
+    elif model.counts and model.about is not None and model.about.model is not None:
+        notes += model.about.counted()
     elif model.counts:
         notes.append("6N counts every weight once per token, and no attention")
     else:
@@ -201,7 +248,15 @@ def _words(
     headline = f"{MFU} MFU"
     if promised.inputs["peak"] == MEASURED:
         headline = f"{here} of the measured peak, {headline}"
-    counted = "" if not model.counts else " · 4N" if model.frozen_base else " · 6N"
+    counted = _how_counted(model)
     device = promised.accelerator.short_name
     notes += [*measured.notes, *promised.notes()]
     return Words(headline, f"of {device} · {promised.kind}{counted}", notes, warnings)
+
+
+def _how_counted(model: _Model) -> str:
+    if not model.counts or model.about is None:
+        return ""
+    if model.frozen_base:
+        return " · 4N"
+    return model.about.said or " · 6N"

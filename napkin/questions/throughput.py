@@ -38,8 +38,11 @@ class Throughput:
     notes: list[str] = field(default_factory=list)
 
 
-def read(settings: Given) -> Throughput:
-    """The one way that the settings take. Raises NapkinError for none, two, or leftovers."""
+def read(settings: Given, T: Quantity | None = None) -> Throughput:
+    """The one way that the settings take; T where --seq-len is read already, for the model.
+
+    Raises NapkinError for none, two, or leftovers.
+    """
     asked = {option: text for option, text in settings.items() if text is not None}
     chosen = [way for way in WAYS if way in asked]
     if len(chosen) != 1:
@@ -48,7 +51,7 @@ def read(settings: Given) -> Throughput:
     for option in asked:
         if option != way and option not in WAYS[way]:
             raise options.error(option, f"does nothing beside {flag(way)}; leave it out")
-    reader = _Reader(asked)
+    reader = _Reader(asked, T)
     found: Throughput = getattr(reader, way)()
     found.inputs, found.notes = reader.inputs, reader.notes
     return found
@@ -63,8 +66,8 @@ def _not_one(chosen: list[str]) -> str:
 class _Reader:
     """One method per way; each option that is read becomes an input of the answer."""
 
-    def __init__(self, asked: Given) -> None:
-        self.asked = asked
+    def __init__(self, asked: Given, T: Quantity | None) -> None:
+        self.asked, self.T = asked, T
         self.inputs: Inputs = {}
         self.notes: list[str] = []
 
@@ -102,13 +105,16 @@ class _Reader:
             return self._count("tokens_per_step", "K", label, "token/step")
         if {"global_batch", "micro_batch"} <= set(counted):
             raise options.error("micro_batch", "--global-batch already says it; leave one out")
-        if "seq_len" not in counted or len(counted) != 2:
+        has_length = "seq_len" in counted or self.T is not None
+        if not has_length or not {"global_batch", "micro_batch"} & set(counted):
             raise options.error(
                 "step_time",
                 "needs --tokens-per-step, or --seq-len with --global-batch, "
                 "or --seq-len with --micro-batch (and --grad-accum)",
             )
-        T = self._whole("seq_len", "T", "sequence length", "token/seq")
+        T = self.T
+        if T is None:
+            T = self._whole("seq_len", "T", "sequence length", "token/seq")
         return compute.tokens_per_step(T, self._batch(n))
 
     def _batch(self, n: Quantity) -> Quantity:

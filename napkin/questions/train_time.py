@@ -7,8 +7,9 @@ from typing import NamedTuple
 from napkin import parsing, units
 from napkin.accounting import compute, memory
 from napkin.quantity import Quantity, given
-from napkin.questions import options
+from napkin.questions import options, subject
 from napkin.questions.answer import Answer, Words, value_of
+from napkin.questions.conventions import SIX_N
 from napkin.questions.examples import TRAIN_TIME
 from napkin.questions.options import Text
 from napkin.questions.promised import (
@@ -19,7 +20,8 @@ from napkin.questions.promised import (
     printed_memory,
     promise,
 )
-from napkin.questions.state import bytes_per_param, parameters
+from napkin.questions.state import bytes_per_param
+from napkin.questions.subject import Subject
 from napkin.specs.accelerator import Figure
 from napkin.specs.optimizers import OPTIMIZERS, PRECISIONS
 
@@ -35,8 +37,7 @@ STATE = bytes_per_param(PRECISIONS["mixed"], OPTIMIZERS["adamw"], "mixed precisi
 class _Run:
     """The inputs of one scenario."""
 
-    N: Quantity
-    N_active: Quantity
+    subject: Subject
     D: Quantity
     epochs: Quantity | None
     n: Quantity
@@ -52,6 +53,9 @@ def train_time(
     tokens: Text | None = None,
     gpus: Text | None = None,
     active_params: Text | None = None,
+    model: str | None = None,
+    convention: str | None = None,
+    seq_len: Text | None = None,
     epochs: Text | None = None,
     hardware: str = DEFAULT_HARDWARE,
     dtype: str = DEFAULT_DTYPE,
@@ -61,16 +65,17 @@ def train_time(
     price: Text | None = None,
 ) -> Answer:
     """Days of a run: C = 6·N·D over n · P · MFU; also GPU-hours, token rates, cost, energy.
+    Where the shape of the model is known, C by any convention.
 
     Options as on the command line, as text or numbers. Raises NapkinError.
     """
-    options.required("train-time", TRAIN_TIME, params=params, tokens=tokens, gpus=gpus)
-    N, N_active = parameters(params, active_params)
+    size = params if model is None else model
+    options.required("train-time", TRAIN_TIME, params=size, tokens=tokens, gpus=gpus)
+    about = subject.read(params, active_params, model, convention, seq_len)
     D, e = _tokens(tokens, epochs)
     share = ASSUMED_MFU if mfu is None else mfu
     run = _Run(
-        N=N,
-        N_active=N_active,
+        subject=about,
         D=D,
         epochs=e,
         n=options.quantity("gpus", gpus, parsing.whole, "n", "GPUs", "GPU"),
@@ -114,11 +119,11 @@ class _Figures(NamedTuple):
 
 
 def _figures(run: _Run) -> _Figures:
-    C = compute.training_compute(run.N_active, run.D)
+    C = _compute(run.subject, run.D)
     t = compute.training_time(C, compute.sustained_throughput(run.n, run.promised.P, run.MFU))
     h = compute.gpu_hours(run.n, t)
     r = compute.token_rate(run.D, t)
-    S = memory.states(run.N, STATE)
+    S = memory.states(run.subject.N, STATE)
     P, here = run.promised.P, run.promised.here
     return _Figures(
         C=C,
@@ -136,6 +141,12 @@ def _figures(run: _Run) -> _Figures:
     )
 
 
+def _compute(about: Subject, D: Quantity) -> Quantity:
+    if about.convention == SIX_N:
+        return compute.training_compute(about.N_act, D)
+    return compute.training_compute_of(about.f, D)
+
+
 def _energy(h: Quantity, tdp: Figure | None) -> Quantity | None:
     if tdp is None:
         return None
@@ -145,8 +156,7 @@ def _energy(h: Quantity, tdp: Figure | None) -> Quantity | None:
 def _answer(run: _Run) -> Answer:
     f = _figures(run)
     inputs = {
-        "params": run.N.value,
-        "active_params": run.N_active.value,
+        **run.subject.inputs,
         "tokens": run.D.value,
         "epochs": value_of(run.epochs),
         "gpus": run.n.value,
@@ -159,8 +169,8 @@ def _answer(run: _Run) -> Answer:
         "seconds": f.t.value,
         "days": f.t.value / units.DAY,
         "gpu_hours": f.h.value,
-        "params": run.N.value,
-        "active_params": run.N_active.value,
+        "params": run.subject.N.value,
+        "active_params": run.subject.N_act.value,
         "tokens": run.D.value,
         "gpus": run.n.value,
         "mfu": run.MFU.value,
@@ -172,6 +182,10 @@ def _answer(run: _Run) -> Answer:
         "measured": _measured(f),
         "published": None,
     }
+    if run.subject.model is not None:
+        result["conventions"] = {
+            name: each.value * run.D.value for name, each in run.subject.flop.items()
+        }
     derived = (f.h, f.C_pfs, f.r1, f.cost, f.E, f.n_min, f.t_here, f.MFU_here)
     asides = tuple(q for q in derived if q is not None)
     return Answer("train-time", inputs, result, partial(_words, run, f), (f.t,), asides)
@@ -201,13 +215,25 @@ def _words(run: _Run, f: _Figures) -> Words:
         totals.append(f"{f.cost} at {run.price}")
     if f.E is not None:
         totals.append(f"{f.E} at most, all GPUs at their TDP")
-    state = f"{units.figures(STATE.value)} B × {units.count(run.N.value)} = {f.S} of training state"
+    size = units.count(run.subject.N.value)
+    state = f"{units.figures(STATE.value)} B × {size} = {f.S} of training state"
     needs = f"{state} needs at least {f.n_min.value:,} of these GPUs"
     fits = run.n.value >= f.n_min.value
+    counted = run.subject.counted() or [COUNTED]
     fitting = [f"fits: {needs}"] if fits else []
     return Words(
         units.long_time(f.t.value),
-        f"if MFU is {run.MFU}{assumed} · {device} · {run.promised.kind}",
-        [*_both(run, f), *totals, *fitting, *run.promised.notes(), COUNTED],
-        [*([] if fits else [f"does not fit: {needs}"]), *run.promised.warnings()],
+        f"if MFU is {run.MFU}{assumed} · {device} · {run.promised.kind}{run.subject.said}",
+        [
+            *_both(run, f),
+            *totals,
+            *fitting,
+            *run.promised.notes(),
+            *counted,
+        ],
+        [
+            *([] if fits else [f"does not fit: {needs}"]),
+            *run.subject.warnings,
+            *run.promised.warnings(),
+        ],
     )

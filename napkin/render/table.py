@@ -95,9 +95,9 @@ def _left_for_labels(rows: Sequence[Sequence[Text]], label: int, width: int) -> 
 
 def _label(step: Quantity) -> Text:
     label = Text(step.label)
-    for number in quantity.coefficients(step):
-        if number.label:
-            label.append(f"\n  {number.label}", ASIDE)
+    reasons = (number.label for number in quantity.coefficients(step))
+    for reason in dict.fromkeys(filter(None, reasons)):
+        label.append(f"\n  {reason}", ASIDE)
     return label
 
 

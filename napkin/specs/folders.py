@@ -1,4 +1,4 @@
-"""Where hardware files lie. Apart from the reader, so that completion need not load YAML."""
+"""Where the files lie. Apart from their readers, so that completion need not load YAML."""
 
 import os
 from functools import cache
@@ -11,6 +11,11 @@ def shipped_folder() -> Path:
     package = Path(__file__).parents[1]
     inside = package / "_data" / "hardware"
     return inside if inside.is_dir() else package.parent / "hardware"
+
+
+def models_folder() -> Path:
+    """`napkin/data/models/`: a config.json per shipped model."""
+    return Path(__file__).parents[1] / "data" / "models"
 
 
 def own_folder() -> str:
@@ -29,6 +34,11 @@ def measured_folder() -> str:
 def _under(base: str | None, home: str | None, usual: str, name: str) -> str:
     base = base or os.path.join(home or os.path.expanduser("~"), usual)
     return os.path.join(base, "napkin", name)
+
+
+def model_names() -> list[str]:
+    """What can be typed after --model, by the names of the files alone."""
+    return sorted(path.stem for path in models_folder().glob("*.json"))
 
 
 def hardware_names() -> list[str]:

@@ -1,0 +1,161 @@
+"""Training FLOP per token under each convention that MFUs are published by.
+
+N_act active parameters, N_mm the weights that a token multiplies, w the width of one token's
+attention over all heads and layers (L · H · (hd_qk + hd_v)), T the sequence length in
+token/seq. Each query meets T keys where attention is counted in full, as FLOP counters do,
+half of them where it is causal. 6 = 2 forward + 4 backward throughout.
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import add
+
+from napkin.accounting.compute import TRAINING
+from napkin.quantity import Quantity, coefficient, define
+
+# A query and a key (a score), a score and a value: 2 FLOP for each value of a head's width.
+FULL = coefficient(6, "FLOP·seq/token/token", "6 = 2 forward + 4 backward")
+HALF = coefficient(3, "FLOP·seq/token/token", "3 = 6 / 2: a token sees half of them")
+ONE_TOKEN = coefficient(1, "token/seq")
+FORWARD = coefficient(2, "FLOP/param/token", "2 = 1 multiply + 1 add")
+FORWARD_ATTENTION = coefficient(2, "FLOP·seq/token/token", "2 = 1 multiply + 1 add")
+BACKWARD = coefficient(2, "1", "2 = gradients of both factors")
+FIRST_INPUT = coefficient(2, "FLOP/token", "2 = an input gradient that nobody asks for")
+
+
+def width(L: Quantity, H: Quantity, hd_qk: Quantity, hd_v: Quantity | None) -> Quantity:
+    """w_attn: what one pair of tokens costs, in multiply-adds, over all heads and layers."""
+    return define("w_attn", "attention width, all layers", part_width(L, H, hd_qk, hd_v), "1")
+
+
+def part_width(L: Quantity, H: Quantity, hd_qk: Quantity, hd_v: Quantity | None) -> Quantity:
+    """That of some layers; queries, keys and values are of one width where hd_v is None."""
+    return L * H * (2 * hd_qk) if hd_v is None else L * H * (hd_qk + hd_v)
+
+
+def _named(name: str, label: str, formula: Quantity) -> Quantity:
+    return define(f"f_{name}", label, formula, "FLOP/token")
+
+
+def six_n_non_embedding(N_act: Quantity, embeddings: Sequence[Quantity]) -> Quantity:
+    """6N without tables, positions and an untied head, as Kaplan et al. define N."""
+    left = reduce(add, embeddings) if embeddings else None
+    return _named(
+        "six_n_non_embedding",
+        "6N, no embeddings",
+        TRAINING * N_act if left is None else TRAINING * (N_act - left),
+    )
+
+
+def palm(N_act: Quantity, positions: Quantity | None, w: Quantity | None, T: Quantity) -> Quantity:
+    """6N + 12·L·H·hd·T (PaLM 2204.02311, appendix B): positions are no matmul, the table counts."""
+    N = N_act if positions is None else N_act - positions
+    return _named("palm", "PaLM", _with_attention(N, w, T, FULL))
+
+
+def torchtitan(
+    N_act: Quantity, table: Quantity | None, w: Quantity | None, T: Quantity
+) -> Quantity:
+    """6N without an input table of its own, attention in full (torchtitan's training metrics)."""
+    N = N_act if table is None else N_act - table
+    return _named("torchtitan", "torchtitan", _with_attention(N, w, T, FULL))
+
+
+def megatron(N_meg: Quantity, w: Quantity | None, T: Quantity) -> Quantity:
+    """Matmul weights without the router, attention of T²/2 pairs (Megatron-LM's FLOP count)."""
+    return _named("megatron", "Megatron", _with_attention(N_meg, w, T, HALF))
+
+
+def exact_full(N_mm: Quantity, w: Quantity | None, T: Quantity) -> Quantity:
+    """Every matmul, T² pairs on every layer: what FLOP counters find."""
+    return _named("exact_full", "exact, full attention", _with_attention(N_mm, w, T, FULL))
+
+
+def _with_attention(N: Quantity, w: Quantity | None, T: Quantity, each: Quantity) -> Quantity:
+    return TRAINING * N if w is None else TRAINING * N + each * w * T
+
+
+def causal_pairs(T: Quantity) -> Quantity:
+    """Twice the pairs of a token and one it may see, itself too: T(T+1)."""
+    return T * (T + ONE_TOKEN)
+
+
+def window_pairs(T: Quantity, T_w: Quantity) -> Quantity:
+    """Twice those of a layer that sees w tokens back: w(w+1) + 2(T−w)w."""
+    return T_w * (T_w + ONE_TOKEN) + 2 * (T - T_w) * T_w
+
+
+def exact_causal(
+    N_mm: Quantity, T: Quantity, attention: Sequence[tuple[Quantity, Quantity]]
+) -> Quantity:
+    """Every matmul, and only the pairs that a causal mask leaves; `attention` holds a width
+    and twice the pairs for each kind of layer. Per sequence first: its counts are whole."""
+    formula = TRAINING * N_mm * T
+    for w, pairs in attention:
+        formula = formula + HALF * w * pairs
+    per_sequence = define("F_causal", "exact causal, one sequence", formula, "FLOP/seq")
+    return _named("exact_causal", "exact, causal attention", per_sequence / T)
+
+
+def exact_stack(name: str, N: Quantity, d: Quantity) -> Quantity:
+    """6N − 2d² of a stack of matrices: the gradient of the first one's input is never made."""
+    return _named(name, "exact", TRAINING * N - FIRST_INPUT * d**2)
+
+
+def forward(symbol: str, label: str, weights: Quantity) -> Quantity:
+    """FLOP/token of a matmul's weights, forward."""
+    return define(symbol, label, FORWARD * weights, "FLOP/token")
+
+
+def forward_attention(w: Quantity, T: Quantity) -> Quantity:
+    """FLOP/token of the scores and what they weigh, forward, every token seeing all T."""
+    label = "scores and their values"
+    return define("f_scores", label, FORWARD_ATTENTION * w * T, "FLOP/token")
+
+
+def forward_pass(parts: Sequence[Quantity]) -> Quantity:
+    """f_fwd in FLOP/token."""
+    return define("f_fwd", "forward", reduce(add, parts), "FLOP/token")
+
+
+def backward_pass(f_fwd: Quantity) -> Quantity:
+    """f_bwd in FLOP/token: each matmul has two factors, and a gradient for each."""
+    return define("f_bwd", "backward", BACKWARD * f_fwd, "FLOP/token")
+
+
+def backward_stack(f_fwd: Quantity, d: Quantity) -> Quantity:
+    """f_bwd in FLOP/token of a linear stack, whose first input needs no gradient."""
+    return define("f_bwd", "backward", BACKWARD * f_fwd - FIRST_INPUT * d**2, "FLOP/token")
+
+
+def training_step(parts: Sequence[Quantity]) -> Quantity:
+    """f_train in FLOP/token: forward, backward, and what is computed again."""
+    return define("f_train", "training", reduce(add, parts), "FLOP/token")
+
+
+def attention_share(symbol: str, share: float, N_mm: Quantity, w: Quantity) -> Quantity:
+    """T in token/seq from where attention, in full, is that share of all FLOP."""
+    times = coefficient(share / (1 - share), "1", f"{share:.0%} of the whole")
+    formula = times * (FORWARD * N_mm) / (FORWARD_ATTENTION * w)
+    return define(symbol, f"attention is {share:.0%} from", formula, "token/seq")
+
+
+def of_batch(f: Quantity, T: Quantity, G: Quantity) -> Quantity:
+    """FLOP/step of G sequences of T tokens."""
+    return define("C_step", "one optimizer step", f * T * G, "FLOP/step")
+
+
+def second_forward(N_mm: Quantity, head: Quantity, w: Quantity | None, T: Quantity) -> Quantity:
+    """f_again in FLOP/token: every block once more, the head not (Narayanan et al. 2104.04473,
+    section 3.5, whose 96 of 72 this is)."""
+    formula = FORWARD * (N_mm - head)
+    if w is not None:
+        formula = formula + FORWARD_ATTENTION * w * T
+    return define("f_again", "second forward of the blocks", formula, "FLOP/token")
+
+
+def second_attention(w: Quantity, T: Quantity) -> Quantity:
+    """f_again in FLOP/token of selective recomputation: the scores and what they weigh, once
+    more (Korthikanti et al. 2205.05198, section 5; one forward, as FLOP counters find)."""
+    formula = FORWARD_ATTENTION * w * T
+    return define("f_again", "second forward of the attention", formula, "FLOP/token")

@@ -1,0 +1,109 @@
+"""The model that a question is about, by its parameters alone or by its shape."""
+
+from dataclasses import dataclass, field
+
+from napkin import parsing, units
+from napkin.accounting import compute
+from napkin.quantity import Quantity
+from napkin.questions import conventions, options
+from napkin.questions.answer import Inputs
+from napkin.questions.conventions import CONVENTIONS, SIX_N
+from napkin.questions.options import Text
+from napkin.questions.state import parameters
+from napkin.specs import models
+from napkin.specs.model import Model, Stack
+
+USUAL_SEQ_LEN = 4096  # tokens; where the model is made for fewer, as many
+
+
+@dataclass(slots=True)
+class Subject:
+    """N, the active N, and the training FLOP per token under each convention that is known."""
+
+    N: Quantity
+    N_act: Quantity
+    convention: str
+    flop: dict[str, Quantity]
+    again: dict[str, Quantity] = field(default_factory=dict)  # what --recompute adds
+    model: Model | Stack | None = None
+    T: Quantity | None = None  # where --seq-len was given
+    inputs: Inputs = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    assumed: str = ""  # what was taken for --seq-len
+
+    @property
+    def f(self) -> Quantity:
+        """f in FLOP/token, as asked for."""
+        return self.flop[self.convention]
+
+    @property
+    def said(self) -> str:
+        """` · llama-3-8b, six-n`, where the model's shape is known."""
+        if self.model is None:
+            return ""
+        return f" · {self.model.name}, {self.convention.replace('_', '-')}"
+
+    def counted(self) -> list[str]:
+        """How the FLOP are counted, and how far the other conventions are from it."""
+        if self.model is None:
+            return []
+        least, *_, most = sorted(self.flop.values(), key=lambda f: f.value)
+        by = {id(f): name.replace("_", "-") for name, f in self.flop.items()}
+        low, high = (units.figures(f.value / self.f.value, 3) for f in (least, most))
+        said = f"counted as {CONVENTIONS[self.convention]}{self.assumed}"
+        others = f"the others: {low} ({by[id(least)]}) to {high} ({by[id(most)]}) of it"
+        return [*self.model.notes, f"{said}; {others}"]
+
+
+def read(
+    params: Text | None,
+    active_params: Text | None,
+    model: str | None,
+    convention: str | None,
+    seq_len: Text | None,
+) -> Subject:
+    """From --params, or from --model. Raises NapkinError."""
+    name = SIX_N if convention is None else options.read("convention", convention, conventions.read)
+    if model is None:
+        if name != SIX_N:
+            dashed = name.replace("_", "-")
+            raise options.error("convention", f"{dashed} needs the model's shape: give --model")
+        N, N_act = parameters(params, active_params)
+        return Subject(
+            N, N_act, name, {SIX_N: compute.flop_per_token(N_act)}, inputs=_inputs(N, N_act, name)
+        )
+    for option, text in (("params", params), ("active_params", active_params)):
+        if text is not None:
+            raise options.error(option, "--model says it already; leave one out")
+    return _of_shape(options.read("model", model, models.find), name, seq_len)
+
+
+def sequence(model: Model | Stack, seq_len: Text | None) -> tuple[int, str, list[str]]:
+    """T in tokens, its source, and what to warn of."""
+    longest = model.longest
+    if seq_len is None:
+        return min(USUAL_SEQ_LEN, longest or USUAL_SEQ_LEN), "--seq-len (assumed)", []
+    tokens = options.read("seq_len", seq_len, parsing.whole)
+    if longest is not None and tokens > longest:
+        said = f"{tokens:,} tokens are more than the {longest:,} that {model.name} is made for"
+        return tokens, "--seq-len", [said]
+    return tokens, "--seq-len", []
+
+
+def _of_shape(model: Model | Stack, name: str, seq_len: Text | None) -> Subject:
+    tokens, source, warnings = sequence(model, seq_len)
+    T, N, N_act, flop, again = conventions.of_model(model, tokens, source)
+    assumed = "" if seq_len is not None else f", sequences of {tokens:,} tokens (assumed)"
+    inputs = _inputs(N, N_act, name) | {"model": model.name, "seq_len": tokens}
+    given = None if seq_len is None else T
+    return Subject(N, N_act, name, flop, again, model, given, inputs, warnings, assumed)
+
+
+def _inputs(N: Quantity, N_act: Quantity, convention: str) -> Inputs:
+    return {
+        "params": N.value,
+        "active_params": N_act.value,
+        "model": None,
+        "convention": convention,
+        "seq_len": None,
+    }

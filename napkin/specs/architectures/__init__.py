@@ -1,0 +1,101 @@
+"""What a config.json means: one reader per architecture, with transformers' own defaults.
+
+Checked against transformers 5.24's classes, parameter by parameter (tests/checking).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from napkin.errors import NapkinError, quoted, suggestion
+from napkin.specs.architectures import dense, gpt, moe
+from napkin.specs.config import Config, Fields
+from napkin.specs.model import Model
+
+READERS: dict[str, Callable[[Config], Model]] = {
+    "llama": dense.llama,
+    "mistral": dense.mistral,
+    "qwen2": dense.qwen2,
+    "qwen3": dense.qwen3,
+    "gemma": dense.gemma,
+    "gemma2": dense.gemma2,
+    "gemma3_text": dense.gemma3,
+    "phi3": dense.phi3,
+    "olmo2": dense.olmo2,
+    "gpt2": gpt.gpt2,
+    "gpt_neox": gpt.gpt_neox,
+    "opt": gpt.opt,
+    "mixtral": moe.mixtral,
+    "qwen2_moe": moe.qwen2_moe,
+    "qwen3_moe": moe.qwen3_moe,
+    "gpt_oss": moe.gpt_oss,
+    "deepseek_v2": moe.deepseek_v2,
+    "deepseek_v3": moe.deepseek_v3,
+}
+# For a config without a model_type.
+CLASSES = {
+    "LlamaForCausalLM": "llama",
+    "MistralForCausalLM": "mistral",
+    "Qwen2ForCausalLM": "qwen2",
+    "Qwen3ForCausalLM": "qwen3",
+    "GemmaForCausalLM": "gemma",
+    "Gemma2ForCausalLM": "gemma2",
+    "Gemma3ForCausalLM": "gemma3_text",
+    "Phi3ForCausalLM": "phi3",
+    "Olmo2ForCausalLM": "olmo2",
+    "GPT2LMHeadModel": "gpt2",
+    "GPTNeoXForCausalLM": "gpt_neox",
+    "OPTForCausalLM": "opt",
+    "MixtralForCausalLM": "mixtral",
+    "Qwen2MoeForCausalLM": "qwen2_moe",
+    "Qwen3MoeForCausalLM": "qwen3_moe",
+    "GptOssForCausalLM": "gpt_oss",
+    "DeepseekV2ForCausalLM": "deepseek_v2",
+    "DeepseekV3ForCausalLM": "deepseek_v3",
+}
+
+
+def model(fields: Fields, name: str, file: str, shown: Mapping[str, str] | None = None) -> Model:
+    """The model that a config describes; `shown` are other names for its fields.
+
+    Raises NapkinError.
+    """
+    kind, part, notes = _text_part(fields, file)
+    config = Config(part, file, part is not fields, shown)
+    found = READERS[kind](config)
+    a, experts = found.attention, found.experts
+    if a.heads % a.kv_heads:
+        problem = f"{a.kv_heads} do not divide the {a.heads} attention heads"
+        raise config.error("num_key_value_heads", problem)
+    if experts is not None and experts.active > experts.count:
+        problem = f"{experts.active} are more than the {experts.count} experts there are"
+        raise config.error("num_experts_per_tok", problem)
+    said = (*found.notes, *notes, *config.notes)
+    return replace(found, name=name, architecture=kind, notes=said, fields=part)
+
+
+def _text_part(fields: Fields, file: str) -> tuple[str, Fields, list[str]]:
+    """The architecture, and the fields that describe the text model."""
+    kind = _kind(fields)
+    if kind in READERS:
+        return kind, fields, []
+    part = fields.get("text_config")
+    if isinstance(part, dict):
+        inner = _kind(part) or "llama"  # as transformers takes it
+        if inner in READERS:
+            tied = {k: v for k, v in fields.items() if k == "tie_word_embeddings"}
+            return inner, {**tied, **part}, [f"the text model of {kind or 'this model'} alone"]
+        kind = inner
+    if not kind:
+        raise NapkinError(f"{file}: has no model_type, so its architecture is not known")
+    near = suggestion(kind, READERS) or f"; known are {' '.join(READERS)}"
+    raise NapkinError(f"{file}: the architecture {quoted(kind)} is not known{near}")
+
+
+def _kind(fields: Fields) -> str:
+    """model_type decides, else the first of `architectures`."""
+    kind = fields.get("model_type")
+    if isinstance(kind, str) and kind:
+        return kind
+    classes = fields.get("architectures")
+    first = str(classes[0]) if isinstance(classes, list) and classes else ""
+    return CLASSES.get(first, first)

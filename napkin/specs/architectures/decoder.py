@@ -1,0 +1,113 @@
+"""What Llama and its kin have in common, as config.json says it."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from napkin.errors import quoted
+from napkin.specs.config import MOST_LAYERS, Config
+from napkin.specs.model import Attention, Experts, Latent, Mlp, Model
+
+SLIDING, FULL = "sliding_attention", "full_attention"
+
+
+class Sizes(NamedTuple):
+    """transformers' defaults; kv_heads None: as many as heads, head_dim None: d_model / heads."""
+
+    vocab: int
+    d_model: int
+    d_ff: int
+    layers: int
+    heads: int
+    longest: int
+    kv_heads: int | None = None
+    head_dim: int | None = None
+
+
+def decoder(
+    config: Config,
+    default: Sizes,
+    *,
+    attention: dict[str, Any] | None = None,
+    latent: Latent | None = None,
+    mlp_bias: bool = False,
+    experts: Experts | None = None,
+    moe_layers: int = 0,
+    tied: bool = False,
+    **more: Any,
+) -> Model:
+    """Llama and its kin: RMSNorm, no learned positions, a gated MLP."""
+    layers = layers_of(config, default)
+    d_model = config.main_size("hidden_size", default=default.d_model)
+    return Model(
+        name="",
+        architecture="",
+        vocab=config.main_size("vocab_size", default=default.vocab),
+        d_model=d_model,
+        layers=layers,
+        attention=attention_of(config, default, d_model, latent, attention or {}),
+        mlp=Mlp(config.main_size("intermediate_size", default=default.d_ff), True, mlp_bias)
+        if moe_layers < layers
+        else None,
+        experts=experts if moe_layers else None,
+        moe_layers=moe_layers,
+        tied=config.flag("tie_word_embeddings", tied),
+        longest=config.size_or_none("max_position_embeddings", default.longest),
+        **more,
+    )
+
+
+def attention_of(
+    config: Config, default: Sizes, d_model: int, latent: Latent | None, more: dict[str, Any]
+) -> Attention:
+    heads = config.main_size("num_attention_heads", default=default.heads)
+    if latent is not None:
+        v = config.size("v_head_dim", default=128)
+        return Attention(heads, heads, latent.nope + latent.rope, v, latent=latent, **more)
+    kv_heads = config.size_or_none("num_key_value_heads", default.kv_heads) or heads
+    width = config.size("head_dim", default=default.head_dim or share(config, d_model, heads))
+    return Attention(heads, kv_heads, width, width, **more)
+
+
+def share(config: Config, d_model: int, heads: int, name: str = "hidden_size") -> int:
+    if d_model % heads and not config.has("head_dim"):
+        problem = f"{d_model} is no multiple of the {heads} attention heads"
+        raise config.error(name, problem)
+    return d_model // heads
+
+
+def layers_of(config: Config, default: Sizes) -> int:
+    return config.main_size("num_hidden_layers", default=default.layers, most=MOST_LAYERS)
+
+
+def windows(
+    config: Config, layers: int, window: int | None, slides: Callable[[int], bool]
+) -> tuple[tuple[int, int], ...]:
+    """(tokens, layers) of the layers that see no further; `slides` where no list says which."""
+    kinds = config.items("layer_types")
+    if kinds and len(kinds) != layers:
+        raise config.error("layer_types", f"names {len(kinds)} layers of {layers}")
+    for kind in kinds:
+        if kind not in (SLIDING, FULL):
+            raise config.error("layer_types", f"{quoted(kind)} is not counted yet")
+    sliding = kinds.count(SLIDING) if kinds else sum(map(slides, range(layers)))
+    return ((window, sliding),) if window is not None and sliding else ()
+
+
+def switched_window(config: Config) -> int | None:
+    """Qwen's, which a flag switches on."""
+    on = config.flag("use_sliding_window", False)
+    return config.size_or_none("sliding_window", 4096) if on else None
+
+
+def every(pattern: int) -> Callable[[int], bool]:
+    """All layers slide but each `pattern`-th."""
+    return lambda layer: (layer + 1) % pattern != 0
+
+
+def everywhere(layer: int) -> bool:
+    return True
+
+
+def biased(config: Config, name: str, default: bool) -> dict[str, bool]:
+    bias = config.flag(name, default)
+    return {"qkv_bias": bias, "out_bias": bias}

@@ -1,0 +1,106 @@
+"""Llama and its dense kin."""
+
+from napkin.specs.architectures.decoder import (
+    Sizes,
+    biased,
+    decoder,
+    every,
+    everywhere,
+    layers_of,
+    switched_window,
+    windows,
+)
+from napkin.specs.config import Config
+from napkin.specs.model import Model
+
+
+def llama(config: Config) -> Model:
+    return decoder(
+        config,
+        Sizes(32000, 4096, 11008, 32, 32, longest=2048),
+        attention=biased(config, "attention_bias", False),
+        mlp_bias=config.flag("mlp_bias", False),
+    )
+
+
+def mistral(config: Config) -> Model:
+    default = Sizes(32000, 4096, 14336, 32, 32, longest=131072, kv_heads=8)
+    window = config.size_or_none("sliding_window", 4096)
+    return decoder(
+        config, default, windows=windows(config, layers_of(config, default), window, everywhere)
+    )
+
+
+def phi3(config: Config) -> Model:
+    default = Sizes(32064, 3072, 8192, 32, 32, longest=4096)
+    window = config.size_or_none("sliding_window")
+    return decoder(
+        config, default, windows=windows(config, layers_of(config, default), window, everywhere)
+    )
+
+
+def qwen2(config: Config) -> Model:
+    default = Sizes(151936, 4096, 22016, 32, 32, longest=32768, kv_heads=32)
+    return decoder(
+        config, default, attention={"qkv_bias": True}, windows=_upper_windows(config, default)
+    )
+
+
+def qwen3(config: Config) -> Model:
+    default = Sizes(151936, 4096, 22016, 32, 32, longest=32768, kv_heads=32, head_dim=128)
+    return decoder(
+        config,
+        default,
+        attention={**biased(config, "attention_bias", False), "qk_norm": "head"},
+        windows=_upper_windows(config, default),
+    )
+
+
+def _upper_windows(config: Config, default: Sizes) -> tuple[tuple[int, int], ...]:
+    first = config.size("max_window_layers", default=28, least=0)
+    layers = layers_of(config, default)
+    return windows(config, layers, switched_window(config), lambda layer: layer >= first)
+
+
+def gemma(config: Config) -> Model:
+    return decoder(
+        config,
+        Sizes(256000, 3072, 24576, 28, 16, longest=8192, kv_heads=16, head_dim=256),
+        attention=biased(config, "attention_bias", False),
+        tied=True,
+    )
+
+
+def gemma2(config: Config) -> Model:
+    default = Sizes(256000, 2304, 9216, 26, 8, longest=8192, kv_heads=4, head_dim=256)
+    window = config.size_or_none("sliding_window", 4096)
+    return decoder(
+        config,
+        default,
+        attention=biased(config, "attention_bias", False),
+        windows=windows(config, layers_of(config, default), window, every(2)),
+        norms=4,
+        tied=True,
+    )
+
+
+def gemma3(config: Config) -> Model:
+    default = Sizes(262208, 2304, 9216, 26, 8, longest=131072, kv_heads=4, head_dim=256)
+    pattern = config.size("sliding_window_pattern", "_sliding_window_pattern", default=6)
+    window = config.size_or_none("sliding_window", 4096)
+    return decoder(
+        config,
+        default,
+        attention={**biased(config, "attention_bias", False), "qk_norm": "head"},
+        windows=windows(config, layers_of(config, default), window, every(pattern)),
+        norms=4,
+        tied=True,
+    )
+
+
+def olmo2(config: Config) -> Model:
+    return decoder(
+        config,
+        Sizes(50304, 4096, 11008, 32, 32, longest=2048),
+        attention={**biased(config, "attention_bias", False), "qk_norm": "all"},
+    )

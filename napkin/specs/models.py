@@ -1,0 +1,116 @@
+"""Finding a model: by name, by its name on the Hugging Face hub, a config.json, or a shape.
+
+Nothing is downloaded and no code of a repository is run.
+"""
+
+import os
+import re
+from functools import cache, lru_cache
+from pathlib import Path
+
+from napkin.errors import NapkinError, printable, quoted, suggestion
+from napkin.specs import architectures, config, inline
+from napkin.specs.folders import model_names, models_folder
+from napkin.specs.model import Model, Stack
+
+CONFIG = "config.json"
+HUB_NAMES = "hub_names"  # a shipped file's own field, beside those of config.json
+HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
+
+
+def find(wanted: str) -> Model | Stack:
+    """The model of that name, hub name, file, folder or shape. Raises NapkinError."""
+    if inline.is_one(wanted):
+        return inline.model(wanted)
+    path = Path(wanted).expanduser()
+    if wanted.casefold().endswith(".json") or (os.sep in wanted and os.path.exists(path)):
+        return _of_path(path, wanted)
+    found = shipped(alike(wanted))
+    if found is not None:
+        return found
+    if os.path.isdir(path):
+        return _of_path(path, wanted)
+    if HUB_NAME.fullmatch(wanted):
+        return _of_hub(wanted)
+    raise NapkinError(not_found(wanted))
+
+
+def not_found(wanted: str) -> str:
+    """What to say of a name that no model has."""
+    if "," in wanted:
+        return f"{quoted(wanted)} has a comma, which separates scenarios; write one name"
+    known = model_names()
+    fits = [name for name in known if alike(wanted) in name] if len(wanted) > 2 else []
+    if fits:
+        which = fits[0] if len(fits) == 1 else f"one of: {', '.join(fits)}"
+        return f"{quoted(wanted)} is no exact name; write {which}"
+    near = suggestion(alike(wanted), known) or "; `napkin models` lists all, or give a config.json"
+    return f"no model is called {quoted(wanted)}{near}"
+
+
+@lru_cache(maxsize=1024)
+def alike(name: str) -> str:
+    """Case, blanks, dashes and underscores do not tell two names apart."""
+    return re.sub(r"[\s_-]+", "-", name.strip().casefold())
+
+
+@cache
+def shipped(name: str) -> Model | None:
+    """The shipped model of a name, or hub name, as `alike` writes it."""
+    path = models_folder() / f"{name}.json"
+    if "/" not in name:
+        return _shipped(path) if path.is_file() else None
+    for path in sorted(models_folder().glob("*.json")):
+        # Only a file that has the name is parsed.
+        if name in alike(path.read_text("utf-8")):
+            found = _shipped(path)
+            if name in map(alike, hub_names(found)):
+                return found
+    return None
+
+
+def _shipped(path: Path) -> Model:
+    return architectures.model(config.load(path, path.name), path.stem, path.name)
+
+
+def hub_names(model: Model) -> list[str]:
+    """Its names on the Hugging Face hub, where it is a shipped one."""
+    return list(model.fields.get(HUB_NAMES, []))
+
+
+def _of_path(path: Path, shown: str) -> Model:
+    file = path / CONFIG if os.path.isdir(path) else path
+    shown = printable(shown if file == path else os.path.join(shown, CONFIG))
+    name = file.parent.name if file.name == CONFIG and file.parent.name else file.stem
+    return architectures.model(config.load(file, shown), printable(name), shown)
+
+
+def _of_hub(wanted: str) -> Model:
+    """From the local cache of the Hugging Face hub: nothing is downloaded."""
+    of_model = hub_cache() / f"models--{wanted.replace('/', '--')}"
+    file = _cached_config(of_model)
+    if file is None:
+        raise NapkinError(
+            f"{wanted} is not a shipped model and not in the Hugging Face cache; "
+            f"get its {CONFIG} (hf download {wanted} {CONFIG}) and give that file"
+        )
+    return architectures.model(config.load(file, wanted), wanted, wanted)
+
+
+def hub_cache() -> Path:
+    """Where huggingface_hub keeps what it has downloaded."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    hf_home = os.environ.get("HF_HOME") or os.path.join(home, "huggingface")
+    return Path(os.environ.get("HF_HUB_CACHE") or os.path.join(hf_home, "hub"))
+
+
+def _cached_config(of_model: Path) -> Path | None:
+    """That of the main branch, else any that is there."""
+    snapshots = sorted(of_model.glob(f"snapshots/*/{CONFIG}"))
+    try:
+        main = (of_model / "refs" / "main").read_text("utf-8").strip()
+    except (OSError, ValueError):
+        main = ""
+    return next((path for path in snapshots if path.parent.name == main), None) or (
+        snapshots[-1] if snapshots else None
+    )

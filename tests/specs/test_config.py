@@ -1,0 +1,216 @@
+"""What a config.json leaves out, gets wrong, or cannot mean."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from napkin.errors import NapkinError
+from napkin.specs import models
+from napkin.specs.architectures import READERS
+from napkin.specs.model import Experts, Model
+from tests.running import napkin
+
+LLAMA = {
+    "model_type": "llama",
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 128,
+    "vocab_size": 100,
+}
+
+
+def read(tmp_path: Path, fields: Any) -> Model:
+    file = tmp_path / "config.json"
+    file.write_text(fields if isinstance(fields, str) else json.dumps(fields))
+    found = models.find(str(file))
+    assert isinstance(found, Model)
+    return found
+
+
+def problem(tmp_path: Path, fields: Any) -> str:
+    with pytest.raises(NapkinError) as caught:
+        read(tmp_path, fields)
+    return str(caught.value).removeprefix(f"{tmp_path}/config.json")
+
+
+def without(name: str) -> dict[str, Any]:
+    return {key: value for key, value in LLAMA.items() if key != name}
+
+
+# What transformers takes where the field is absent, or null.
+DEFAULTS: list[tuple[dict[str, Any], str, Any]] = [
+    ({}, "attention.kv_heads", 4),
+    ({"num_key_value_heads": None}, "attention.kv_heads", 4),
+    ({"num_key_value_heads": 2}, "attention.kv_heads", 2),
+    ({}, "attention.qk", 16),
+    ({"head_dim": None}, "attention.qk", 16),
+    ({"head_dim": 32}, "attention.qk", 32),
+    ({}, "tied", False),
+    ({"model_type": "gemma", "num_key_value_heads": 4}, "tied", True),
+    ({"model_type": "gemma", "num_key_value_heads": 1}, "attention.qk", 256),
+    ({"model_type": "opt", "ffn_dim": 256}, "tied", True),
+    ({"model_type": "gpt_neox"}, "tied", False),
+    ({"model_type": "qwen2", "num_key_value_heads": 2}, "attention.qkv_bias", True),
+    ({"model_type": "qwen2", "num_key_value_heads": 2}, "attention.out_bias", False),
+    ({"model_type": "qwen3", "num_key_value_heads": 2}, "attention.qk", 128),
+    ({"model_type": "gpt2", "n_inner": None}, "mlp.width", 256),
+    ({"model_type": "gpt2"}, "position_rows", 1024),
+    ({"model_type": "opt", "ffn_dim": 256}, "position_rows", 2050),
+    ({"model_type": "mistral", "num_key_value_heads": 2}, "windows", ((4096, 2),)),
+    (
+        {"model_type": "mistral", "num_key_value_heads": 2, "sliding_window": None},
+        "windows",
+        (),
+    ),
+    ({"model_type": "gemma2", "num_key_value_heads": 2}, "windows", ((4096, 1),)),
+    ({"model_type": "qwen2", "num_key_value_heads": 2}, "windows", ()),
+    (
+        {"model_type": "mixtral", "num_key_value_heads": 2, "num_experts": 4},
+        "experts",
+        Experts(4, 2, 128),
+    ),
+    (
+        {"model_type": "mixtral", "num_key_value_heads": 2, "num_local_experts": 4},
+        "experts",
+        Experts(4, 2, 128),
+    ),
+    (
+        {"model_type": "qwen3_moe", "num_local_experts": 16, "moe_intermediate_size": 32},
+        "experts",
+        Experts(16, 8, 32),
+    ),
+    ({"model_type": None, "architectures": ["LlamaForCausalLM"]}, "architecture", "llama"),
+    ({"architectures": ["GPT2LMHeadModel"]}, "architecture", "llama"),
+]
+
+
+@pytest.mark.parametrize(
+    ("changes", "path", "expected"), DEFAULTS, ids=[f"{c} {p}" for c, p, _ in DEFAULTS]
+)
+def test_what_is_left_out_is_as_transformers_takes_it(
+    tmp_path: Path, changes: dict[str, Any], path: str, expected: object
+) -> None:
+    found: Any = read(tmp_path, LLAMA | changes)
+    for name in path.split("."):
+        found = getattr(found, name)
+    assert found == expected
+
+
+def test_a_text_part_leaves_more_to_the_defaults_and_says_so(tmp_path: Path) -> None:
+    # The form in which the hub ships gemma-3-4b.
+    part = {"hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34}
+    fields = {
+        "model_type": "gemma3",
+        "architectures": ["Gemma3ForConditionalGeneration"],
+        "text_config": {**part, "model_type": "gemma3_text", "sliding_window": 1024},
+        "vision_config": {"hidden_size": 1152},
+    }
+    found = read(tmp_path, fields)
+    assert (found.architecture, found.attention.heads, found.vocab) == ("gemma3_text", 8, 262208)
+    assert found.windows == ((1024, 29),)
+    assert found.notes == (
+        "the text model of gemma3 alone",
+        "vocab_size is not in the file: 262208 is transformers' default",
+        "num_attention_heads is not in the file: 8 is transformers' default",
+    )
+    text = {**LLAMA, "model_type": "llama"}
+    assert read(tmp_path, {"model_type": "llava", "text_config": text}).architecture == "llama"
+
+
+KNOWN = (
+    "llama mistral qwen2 qwen3 gemma gemma2 gemma3_text phi3 olmo2 gpt2 gpt_neox opt mixtral "
+    "qwen2_moe qwen3_moe gpt_oss deepseek_v2 deepseek_v3"
+)
+MOE = {"model_type": "mixtral", "num_key_value_heads": 2}
+WRONG: list[tuple[Any, str]] = [
+    (without("hidden_size"), ": hidden_size: is missing, and it has no default"),
+    (without("num_hidden_layers"), ": num_hidden_layers: is missing, and it has no default"),
+    (without("vocab_size"), ": vocab_size: is missing, and it has no default"),
+    (without("model_type"), ": has no model_type, so its architecture is not known"),
+    (
+        {**LLAMA, "model_type": "deepseek_v2", "q_lora_rank": None},
+        ": num_experts_per_tok: is missing, and it has no default",
+    ),
+    (
+        {**LLAMA, "model_type": "mamba"},
+        ": the architecture 'mamba' is not known; did you mean 'llama'?",
+    ),
+    (
+        {**LLAMA, "model_type": "xyzzy"},
+        f": the architecture 'xyzzy' is not known; known are {KNOWN}",
+    ),
+    ({**LLAMA, "hidden_size": "64"}, ": hidden_size: '64' is not a whole number"),
+    ({**LLAMA, "hidden_size": 64.5}, ": hidden_size: '64.5' is not a whole number"),
+    ({**LLAMA, "hidden_size": True}, ": hidden_size: 'True' is not a whole number"),
+    ({**LLAMA, "hidden_size": [64]}, ": hidden_size: '[64]' is not a whole number"),
+    ({**LLAMA, "hidden_size": -64}, ": hidden_size: -64 is less than 1"),
+    ({**LLAMA, "vocab_size": 0}, ": vocab_size: 0 is less than 1"),
+    (
+        {**LLAMA, "num_hidden_layers": 10**9},
+        ": num_hidden_layers: '1000000000' is more than 10,000, which no model has",
+    ),
+    (
+        {**LLAMA, "vocab_size": 10**12},
+        ": vocab_size: '1000000000000' is more than 100,000,000, which no model has",
+    ),
+    (
+        {**LLAMA, "tie_word_embeddings": "no"},
+        ": tie_word_embeddings: 'no' is neither true nor false",
+    ),
+    (
+        {**LLAMA, "num_key_value_heads": 3},
+        ": num_key_value_heads: 3 do not divide the 4 attention heads",
+    ),
+    (
+        {**LLAMA, "num_attention_heads": 5},
+        ": hidden_size: 64 is no multiple of the 5 attention heads",
+    ),
+    (
+        {**LLAMA, **MOE, "num_experts_per_tok": 9},
+        ": num_experts_per_tok: 9 are more than the 8 experts there are",
+    ),
+    (
+        {
+            **LLAMA,
+            "model_type": "gemma2",
+            "num_key_value_heads": 2,
+            "layer_types": ["full_attention"],
+        },
+        ": layer_types: names 1 layers of 2",
+    ),
+    (
+        {**LLAMA, "model_type": "gemma2", "num_key_value_heads": 2, "layer_types": [1, 2]},
+        ": layer_types: '1' is not counted yet",
+    ),
+    ("{", ":1: not valid JSON: Expecting property name enclosed in double quotes"),
+    ("[1, 2]", ": is not a config.json: it holds no fields"),
+    ("", ":1: not valid JSON: Expecting value"),
+    ('{"a": NaN}', ": not valid JSON: NaN is not a number"),
+    ("[" * 100_000, ": not valid JSON: nested too deeply"),
+    (" " * 1_000_001, ": is larger than 1 MB, which no config.json is"),
+]
+
+
+@pytest.mark.parametrize(("fields", "says"), WRONG, ids=[says[2:60] for _, says in WRONG])
+def test_what_is_wrong_is_named_with_its_field(tmp_path: Path, fields: Any, says: str) -> None:
+    assert problem(tmp_path, fields) == says
+
+
+JUNK: list[Any] = [None, "x", -1, 0, 1.5, [], {}, True, 10**30, "[red]"]
+
+
+@pytest.mark.parametrize("value", JUNK, ids=map(repr, JUNK))
+def test_no_value_of_any_field_is_more_than_a_line(tmp_path: Path, value: object) -> None:
+    file = tmp_path / "config.json"
+    fields = LLAMA | {"num_key_value_heads": 2, "ffn_dim": 3, "text_config": {}, "n_inner": 8}
+    for name in (*READERS, "llava"):
+        for field in {**fields, "layer_types": 0, "num_experts": 0, "architectures": 0}:
+            file.write_text(json.dumps({**fields, "model_type": name, field: value}))
+            ran = napkin(["models", str(file)])
+            assert ran.code in (0, 2)
+            if ran.code:
+                assert (ran.out, ran.err.count("\n")) == ("", 1)
+                assert ran.err.startswith("Error: ")

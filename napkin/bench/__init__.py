@@ -1,6 +1,5 @@
 """Measures what a device does: the only place that imports torch."""
 
-import os
 import sys
 import warnings
 from importlib.util import find_spec
@@ -22,13 +21,3 @@ def require_torch() -> None:
     except Exception as error:  # a broken installation can raise anything
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DeviceError(f"PyTorch is installed but cannot be imported: {first}") from None
-
-
-def refuse_torchrun() -> None:
-    """Raises NapkinError among several ranks: their figures would fight for one screen and file."""
-    ranks = os.environ.get("WORLD_SIZE", "1")
-    if "RANK" in os.environ and ranks != "1":
-        raise NapkinError(
-            f"bench measures one device, and torchrun started it {ranks} times; "
-            "run it without, with --device cuda:N for each"
-        )

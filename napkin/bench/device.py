@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import torch
 
+from napkin.bench.ranks import Ranks
 from napkin.errors import DeviceError, NapkinError, quoted
 
 TORCH = str(torch.__version__)
@@ -45,6 +46,29 @@ def choose(wanted: str | None) -> Device:
             f"--device: {wanted} cannot be used: {reason}; --device cpu measures the CPU"
         )
     return _gpu(int(match[1] or 0))
+
+
+def of_rank(wanted: str | None, ranks: Ranks) -> Device:
+    """The rank's own GPU, by its number on the node, or the CPU. Raises as `choose` does."""
+    found = choose(wanted)
+    if ranks.size == 1 or not found.is_gpu:
+        return found
+    refuse_too_few(torch.cuda.device_count(), ranks.on_node)
+    return _gpu(ranks.local_rank)
+
+
+def refuse_too_few(gpus: int, ranks: int) -> None:
+    """Raises NapkinError: two ranks on one GPU would measure each other, and NCCL hang."""
+    if ranks > gpus:
+        there = "there is 1 GPU" if gpus == 1 else f"there are {gpus} GPUs"
+        raise NapkinError(
+            f"torchrun started {ranks} ranks and {there}; write --nproc-per-node {gpus}"
+        )
+
+
+def threads() -> int:
+    """That an operator takes on the CPU."""
+    return torch.get_num_threads()
 
 
 @contextmanager

@@ -22,6 +22,29 @@ class Rates(NamedTuple):
     sustained: float
 
 
+class Among(NamedTuple):
+    """The slowest, the middle and the fastest of some rates."""
+
+    min: float
+    median: float
+    max: float
+
+
+def among(rates: Sequence[float]) -> Among:
+    """Of several devices."""
+    return Among(min(rates), median(rates), max(rates))
+
+
+def slowest(rates: Sequence[float]) -> int:
+    """Which one it is."""
+    return rates.index(min(rates))
+
+
+def behind(rates: Sequence[float]) -> float:
+    """By what share of the median the slowest is under it."""
+    return 1 - min(rates) / median(rates)
+
+
 def rates(amount: int, times: Sequence[float], window: float) -> Rates:
     """Of calls that do `amount` each.
 

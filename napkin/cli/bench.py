@@ -2,13 +2,16 @@
 
 import shutil
 import sys
-from typing import Annotated
+import time
+from typing import Annotated, Any
 
 import typer
 
 from napkin.cli.options import Format, Output
 from napkin.cli.respond import respond
 from napkin.errors import NapkinError
+
+FIRST_MAY_SPEAK = 5.0  # seconds
 
 Device = Annotated[
     str | None,
@@ -90,4 +93,19 @@ def bench(
             raise NapkinError("--list: measures nothing; leave the other options out")
         respond("figures", where)
     else:
+        _among_ranks(options)
+
+
+def _among_ranks(options: dict[str, Any]) -> None:
+    """Of several that torchrun started, the first speaks for all."""
+    from napkin.questions.bench import is_another_rank
+
+    if not is_another_rank():
         respond("bench", options | {"progress": _progress})
+        return
+    try:
+        respond("bench", options, silent=True)
+    except NapkinError:
+        # torchrun ends every rank once one has failed: this one speaks only where none did.
+        time.sleep(FIRST_MAY_SPEAK)
+        raise

@@ -100,7 +100,7 @@ def words(device: devices.Device, dtype: str, rate: float) -> Words:
         shape.flop / rate, rate, 0.9 * rate, 1.1 * rate, 100, 0.95 * rate, 1.05 * rate, rate
     )
     run = measurement.Run(device, 3.0, None, why_cpu=None, save=False)
-    return measurement.answer(Measurement(shape, rates, 1.7e-3, ""), run, dtype, [], None).words
+    return measurement.answer([Measurement(shape, rates, 1.7e-3, "")], run, dtype, [], None).words
 
 
 def test_a_gpu_s_figure_ends_with_the_line_that_uses_it() -> None:
@@ -157,7 +157,7 @@ def stand_in(of: dict[Shape, list[float]]) -> object:
     """A measure() that hands out these rates in turn: what is tested is who is asked, and when."""
 
     def measure(
-        device: object, dtype: str, shape: Shape, seconds: float, warm_up: object
+        device: object, dtype: str, shape: Shape, seconds: float, *_: object
     ) -> Measurement:
         if not of[shape]:
             raise KeyboardInterrupt
@@ -241,7 +241,7 @@ def test_a_known_gpu_s_ridge_stands_beside_the_promised_one() -> None:
     run = measurement.Run(h200, 3.0, None, why_cpu=None, save=False, bandwidth=True)
     run.memory = bandwidth.Bandwidth(copy, triad, 2**30, "")
     measured = Measurement(shape, matmuls, 1.7e-3, "")
-    found = measurement.answer(measured, run, "bf16", [], None)
+    found = measurement.answer([measured], run, "bf16", [], None)
     assert found.result["bandwidth"] == {
         "copy": 4.3e12,
         "triad": 4.2e12,
@@ -262,7 +262,7 @@ def test_a_gpu_s_state_is_told_and_only_an_unusual_one_is_a_warning() -> None:
     usual = State(1755.0, 690.5, 64.0, 0x4, 700.0, 0)
     for state, warnings in ((usual, []), (usual._replace(reasons=0x24), [HOT])):
         measured = Measurement(shape, rates, 1.7e-3, "", state)
-        said = measurement.answer(measured, run, "bf16", [], None).words
+        said = measurement.answer([measured], run, "bf16", [], None).words
         assert said.warnings == warnings
     assert said.notes[2] == (
         "at 1,755 MHz, 690 of 700 W and 64 °C; slowed by its power limit and its temperature"
@@ -274,16 +274,3 @@ def test_a_shared_gpu_s_figure_is_doubtful() -> None:
     assert matmul._shared(None) == matmul._shared(usual) == ""
     assert matmul._shared(usual._replace(others=1)) == "1 other process had this GPU too"
     assert matmul._shared(usual._replace(others=2)) == "2 other processes had this GPU too"
-
-
-def test_several_ranks_are_refused_and_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RANK", "0")
-    monkeypatch.setenv("WORLD_SIZE", "8")
-    ran = napkin(f"bench --device cpu {QUICK}")
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err == (
-        "Error: bench measures one device, and torchrun started it 8 times; "
-        "run it without, with --device cuda:N for each\n"
-    )
-    monkeypatch.setenv("WORLD_SIZE", "1")
-    assert napkin(f"bench --device cpu {QUICK}").code == 0

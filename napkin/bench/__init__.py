@@ -6,6 +6,9 @@ from importlib.util import find_spec
 
 from napkin.errors import DeviceError, NapkinError
 
+# That there is a matmul for; what a device has of them, `operators` knows.
+PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8")
+
 
 def require_torch() -> None:
     """Raises NapkinError that says how to install torch, where it is not there or broken."""

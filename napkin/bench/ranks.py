@@ -3,11 +3,12 @@
 They talk over gloo, on the CPU: a rank whose GPU is in trouble can still say so.
 """
 
+import ctypes
 import os
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -140,6 +141,8 @@ def _libraries_on_stderr() -> Iterator[None]:
     try:
         yield
     finally:
+        with suppress(Exception):  # what C has not written yet; Windows has another C
+            ctypes.CDLL(None).fflush(None)
         os.dup2(kept, 1)
         os.close(kept)
 

@@ -1,6 +1,7 @@
 """What does this device really do?"""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -10,7 +11,7 @@ from napkin import parsing
 from napkin.bench import ranks as together
 from napkin.bench import statistics
 from napkin.bench.ranks import Member, Ranks
-from napkin.errors import DeviceError, NapkinError
+from napkin.errors import DeviceError, NapkinError, quoted
 from napkin.questions import keeping, measurement, options
 from napkin.questions.answer import Report
 from napkin.questions.options import Text
@@ -49,7 +50,7 @@ def bench(
     Raises NapkinError where nothing can be measured as asked, DeviceError where the
     device cannot be used.
     """
-    names = options.read("dtype", dtype, partial(_several, parse=dtypes.precision))
+    names = options.read("dtype", dtype, partial(_several, parse=_precision))
     sizes = [] if size is None else options.read("size", size, partial(_several, parse=_size))
     shapes = [] if shape is None else options.read("shape", shape, partial(_several, parse=_shape))
     for option, given_too in (("shape", bool(shapes)), ("scan", scan)):
@@ -124,6 +125,15 @@ def _several(text: Text, parse: Callable[[str], T]) -> list[T]:
     """A comma separates scenarios."""
     parts = text.split(",") if isinstance(text, str) else [text]
     return [parse(part) for part in parts]  # type: ignore[arg-type]
+
+
+def _precision(text: str) -> str:
+    with suppress(NapkinError):
+        name = dtypes.precision(text)
+        if name in measuring.PRECISIONS:
+            return name
+    known = " ".join(measuring.PRECISIONS)
+    raise NapkinError(f"bench does not measure {quoted(text)}; write one of {known}")
 
 
 def _size(text: Text) -> int:

@@ -13,10 +13,9 @@ from napkin.bench import statistics
 from napkin.bench.ranks import Member, Ranks
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity, coefficient, define, given, observed
-from napkin.questions import ranks
+from napkin.questions import doubts, ranks
 from napkin.questions.answer import Answer, Inputs, Words, value_of
 from napkin.questions.examples import TRAIN_TIME
-from napkin.questions.promised import ABOVE
 from napkin.questions.train_time import train_time
 from napkin.specs import accelerators
 from napkin.specs.accelerator import Accelerator, Figure
@@ -67,6 +66,14 @@ def promised(accelerator: Accelerator | None, dtype: str) -> Quantity | None:
         return None
     figure = accelerator.peak_of(dtype)
     return _of_one_device(accelerator, "P", f"dense {dtype} peak", figure, "FLOP/s")
+
+
+def _tdp(device: "Device") -> float | None:
+    """In W, of one torch device."""
+    accelerator = known(device)
+    if accelerator is None or accelerator.tdp is None:
+        return None
+    return accelerator.tdp.value / accelerator.devices_per_package
 
 
 def _of_one_device(
@@ -209,8 +216,8 @@ def _words(
         if share is not None:
             of = f"{share} of the promised {share.args[1]}"
         notes += _uses(run, dtype, R, share, saved)
-        if share is not None and share.value > ABOVE:
-            warnings.append("above the promised peak: is it the right row of the right device?")
+        if share is not None:
+            warnings += doubts.of_share(share.value, shape, measured.state, _tdp(run.device))
     else:
         of = "CPU, no GPU found" if run.why_cpu else "CPU"
         if run.why_cpu:
@@ -225,6 +232,8 @@ def _words(
         if each.unsteady:
             who = f"{run.members[rank]}: " if len(several) > 1 else ""
             warnings.append(f"{who}{each.unsteady}")
+    if not any(each.unsteady for each in several):
+        warnings += doubts.of_calls(rates, device.is_gpu)
     if run.ranks.by_torchrun and run.ranks.size == 1:
         notes.append("torchrun started one rank: an all-reduce needs two or more")
     if saved is not None:
@@ -259,6 +268,8 @@ def _uses(
     """The first question with this figure, and the line that asks it."""
     accelerator = known(run.device)
     if accelerator is None or share is None:
+        if " MIG " in run.device.name:
+            return [f"{run.device.name} is a MIG slice: no datasheet promises a slice's figure"]
         return [f"no hardware file has a {dtype} figure of {run.device.name}"]
     line = f"{TRAIN_TIME} --hardware {accelerator.key} --dtype {dtype}"
     if saved is None:

@@ -144,6 +144,18 @@ def test_an_environment_without_all_three_is_no_torchrun_s(
     assert ranks.here() == ranks.Ranks()
 
 
+def test_what_a_library_prints_is_no_part_of_the_answer() -> None:
+    code = (
+        "import ctypes\n"
+        "from napkin.bench import ranks\n"
+        "with ranks._libraries_on_stderr():\n"
+        "    ctypes.CDLL(None).puts(b'NCCL version')\n"
+        "print('answer')"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True)
+    assert (ran.stdout, ran.stderr) == (b"answer\n", b"NCCL version\n")
+
+
 def test_more_ranks_than_gpus_are_refused() -> None:
     device.refuse_too_few(8, 8)
     with pytest.raises(NapkinError) as caught:

@@ -2,16 +2,14 @@
 
 import shutil
 import sys
-import time
 from typing import Annotated, Any
 
 import typer
 
+from napkin.cli import streams
 from napkin.cli.options import Format, Output
 from napkin.cli.respond import respond
 from napkin.errors import NapkinError
-
-FIRST_MAY_SPEAK = 5.0  # seconds
 
 Device = Annotated[
     str | None,
@@ -106,6 +104,5 @@ def _among_ranks(options: dict[str, Any]) -> None:
     try:
         respond("bench", options, silent=True)
     except NapkinError:
-        # torchrun ends every rank once one has failed: this one speaks only where none did.
-        time.sleep(FIRST_MAY_SPEAK)
+        streams.let_the_first_speak()
         raise

@@ -66,7 +66,7 @@ def test_two_ranks_measure_at_once_and_the_slowest_counts(tmp_path: Path) -> Non
         assert threads.startswith("a rank computes with ")
 
 
-def test_the_winner_of_a_scan_and_the_default_size_are_the_same_on_all_ranks() -> None:
+def test_a_scan_takes_the_same_way_on_all_ranks() -> None:
     ran = torchrun(
         *["--device", "cpu", "--scan", "--seconds", "0.02", "--warmup", "0.01", "--format", "json"]
     )
@@ -80,13 +80,22 @@ def test_the_winner_of_a_scan_and_the_default_size_are_the_same_on_all_ranks() -
     ("line", "says"),
     [
         ("--dtype fp8", "--dtype: bench measures fp64 fp32 fp16 bf16 int8 here, not fp8"),
-        ("--device cuda:1", "--device: every rank takes its own GPU; write cuda, or leave it out"),
+        ("--size 0", "--size: '0' is not above 0; write 8192, or several: 4096,8192"),
+        ("--sise 128", "No such option: --sise (Possible options: --list, --shape, --size)"),
     ],
 )
 def test_a_mistake_is_told_once(line: str, says: str) -> None:
     ran = torchrun(*line.split())
     assert ran.returncode != 0
     assert (ran.stdout, errors(ran)) == ("", [f"Error: {says}"])
+
+
+def test_no_rank_takes_another_one_s_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("RANK", "0"), ("LOCAL_RANK", "0"), ("WORLD_SIZE", "2")):
+        monkeypatch.setenv(name, value)
+    ran = napkin("bench --device cuda:1")
+    says = "--device: every rank takes its own GPU; write cuda, or leave it out"
+    assert (ran.code, ran.out, ran.err) == (2, "", f"Error: {says}\n")
 
 
 def test_what_breaks_on_one_rank_stops_all_and_names_it(tmp_path: Path) -> None:

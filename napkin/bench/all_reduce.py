@@ -68,6 +68,7 @@ def _median(size: int, device: Device, ranks: Ranks, group: Any) -> float:
     with speaking_for_the_device(device.name), torch.inference_mode():
         own = repeated(whole_numbers(ranks.rank), size, device)
         buffer = torch.empty_like(own)
+        ranks.wait()  # one without the memory says so here, and none waits for its part of a sum
         calls = _times(
             lambda: buffer.copy_(own), lambda: dist.all_reduce(buffer, group=group), device
         )

@@ -11,8 +11,8 @@ class Rates(NamedTuple):
 
     p5 and p95 hold nine calls of ten between them; `sustained` is the amount of all calls
     over the whole window, pauses included; `spread` is how far the middle half of the times is
-    apart, over the median; `fell` the share of the rate that was lost from each fifth of the
-    calls to the next.
+    apart, over the median; `fell` the share of the rate that was lost from the first fifth
+    of the calls to the last, 0 unless each fifth lost some.
     """
 
     time: float

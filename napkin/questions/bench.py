@@ -154,7 +154,7 @@ def _measured(
     scan: bool,
     progress: Callable[[str], None],
 ) -> Report:
-    from napkin.bench import all_reduce, bandwidth, matmul
+    from napkin.bench import bandwidth, matmul
 
     found: Found = {}
     skipped: list[str] = []
@@ -185,6 +185,8 @@ def _measured(
             several = ranks.together(lambda: bandwidth.measure(*again))
             run.memory = min(several, key=lambda each: each.best[2].median)
         if ranks.size > 1 and found:
+            from napkin.bench import all_reduce
+
             progress(f"measuring the all-reduce of {ranks.size} ranks ...")
             run.all_reduce = all_reduce.measure(run.device, ranks)
     except KeyboardInterrupt:

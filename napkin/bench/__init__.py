@@ -1,11 +1,13 @@
 """Measures what a device does: the only place that imports torch."""
 
-import os
 import sys
 import warnings
 from importlib.util import find_spec
 
 from napkin.errors import DeviceError, NapkinError
+
+# That there is a matmul for; what a device has of them, `operators` knows.
+PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8")
 
 
 def require_torch() -> None:
@@ -22,13 +24,3 @@ def require_torch() -> None:
     except Exception as error:  # a broken installation can raise anything
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DeviceError(f"PyTorch is installed but cannot be imported: {first}") from None
-
-
-def refuse_torchrun() -> None:
-    """Raises NapkinError among several ranks: their figures would fight for one screen and file."""
-    ranks = os.environ.get("WORLD_SIZE", "1")
-    if "RANK" in os.environ and ranks != "1":
-        raise NapkinError(
-            f"bench measures one device, and torchrun started it {ranks} times; "
-            "run it without, with --device cuda:N for each"
-        )

@@ -4,6 +4,7 @@ McCalpin, "Memory Bandwidth and Machine Balance", 1995: every array four times t
 each counted once per use, no write-allocate.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,7 +39,12 @@ class Bandwidth(NamedTuple):
         return "triad", 3, self.triad
 
 
-def measure(device: Device, seconds: float, warm_up: float | None = None) -> Bandwidth:
+def measure(
+    device: Device,
+    seconds: float,
+    warm_up: float | None = None,
+    ready: Callable[[], None] = lambda: None,
+) -> Bandwidth:
     """Both, each over at least `seconds`. Raises DeviceError where a result is wrong."""
     with speaking_for_the_device(device.name), torch.inference_mode():
         array = array_bytes(device)
@@ -58,7 +64,7 @@ def measure(device: Device, seconds: float, warm_up: float | None = None) -> Ban
             call(0)
             if not torch.allclose(c, right, rtol=1e-5, atol=1e-5):
                 raise DeviceError(f"{device.name}: {call.__name__} is wrong; no figure is given")
-            times = timed(call, seconds, warm_up, device)
+            times = timed(call, seconds, warm_up, device, ready=ready)
             found.append((rates(moved * array, times.calls, times.window), times.unsteady))
     (copied, doubt), (added, other_doubt) = found
     return Bandwidth(copied, added, array, doubt or other_doubt or _in_a_cache(device, array))

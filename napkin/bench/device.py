@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import torch
 
+from napkin.bench.ranks import Ranks
 from napkin.errors import DeviceError, NapkinError, quoted
 
 TORCH = str(torch.__version__)
@@ -26,14 +27,14 @@ class Device(NamedTuple):
         return self.torch != "cpu"
 
 
-def choose(wanted: str | None) -> Device:
-    """The device asked for, else the first GPU, else the CPU.
+def choose(wanted: str | None, own: int = 0) -> Device:
+    """The device asked for, else the GPU of one's own, else the CPU.
 
     Raises NapkinError for a device that bench does not know, DeviceError for one that
     cannot be used here.
     """
     if wanted is None:
-        return _gpu(0) if why_no_gpu() is None else _cpu()
+        return _gpu(own) if why_no_gpu() is None else _cpu()
     if wanted == "cpu":
         return _cpu()
     match = re.fullmatch(r"cuda(?::([0-9]{1,3}))?", wanted)
@@ -44,7 +45,32 @@ def choose(wanted: str | None) -> Device:
         raise DeviceError(
             f"--device: {wanted} cannot be used: {reason}; --device cpu measures the CPU"
         )
-    return _gpu(int(match[1] or 0))
+    return _gpu(own if match[1] is None else int(match[1]))
+
+
+def of_rank(wanted: str | None, ranks: Ranks) -> Device:
+    """The rank's own GPU, by its number on the node, or the CPU. Raises as `choose` does."""
+    if ranks.size == 1:
+        return choose(wanted)
+    if wanted != "cpu" and why_no_gpu() is None:
+        refuse_too_few(torch.cuda.device_count(), ranks.on_node)
+        with speaking_for_the_device(f"cuda:{ranks.local_rank}"):
+            torch.cuda.set_device(ranks.local_rank)
+    return choose(wanted, ranks.local_rank)
+
+
+def refuse_too_few(gpus: int, ranks: int) -> None:
+    """Raises NapkinError: two ranks on one GPU would measure each other, and NCCL hang."""
+    if ranks > gpus:
+        there = "there is 1 GPU" if gpus == 1 else f"there are {gpus} GPUs"
+        raise NapkinError(
+            f"torchrun started {ranks} ranks and {there}; write --nproc-per-node {gpus}"
+        )
+
+
+def threads() -> int:
+    """That an operator takes on the CPU."""
+    return torch.get_num_threads()
 
 
 @contextmanager
@@ -54,6 +80,8 @@ def speaking_for_the_device(name: str) -> Iterator[None]:
         yield
     except RuntimeError as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
+        if "busy or unavailable" in first:
+            first += "; another process may hold it alone: nvidia-smi shows which"
         raise DeviceError(f"{name}: {first}") from None
 
 
@@ -76,7 +104,29 @@ def _gpu(index: int) -> Device:
         last = f"cuda:0 to cuda:{there - 1}" if there > 1 else "cuda:0"
         raise NapkinError(f"--device: there is no cuda:{index}; there is {last}")
     with speaking_for_the_device(f"cuda:{index}"):
-        return Device(f"cuda:{index}", torch.cuda.get_device_name(index))
+        name = torch.cuda.get_device_name(index)
+        if torch.version.hip is None:
+            capability = torch.cuda.get_device_capability(index)
+            refuse_not_built_for(name, capability, torch.cuda.get_arch_list())
+        return Device(f"cuda:{index}", name)
+
+
+def refuse_not_built_for(name: str, capability: tuple[int, int], built_for: list[str]) -> None:
+    """Raises DeviceError for a GPU that no kernel of this torch runs on.
+
+    A binary (`sm_80`) runs on its own generation, from its number on; `compute_90` is compiled
+    for any later one.
+    """
+    own = capability[0] * 10 + capability[1]
+    kinds = re.findall(r"\b(sm|compute)_(\d+)", " ".join(built_for))
+    if kinds and not any(
+        int(number) <= own and (kind == "compute" or int(number) // 10 == capability[0])
+        for kind, number in kinds
+    ):
+        raise DeviceError(
+            f"{name} is sm_{own}, and torch {TORCH} is built for {' '.join(built_for)}: "
+            "install a torch that lists it"
+        )
 
 
 def _cpu() -> Device:
@@ -92,6 +142,19 @@ def _cpu() -> Device:
     return Device("cpu", name)
 
 
+def in_short(warning: str, cuda: str | None) -> str:
+    """torch's warning of a driver without its lines and places in C++."""
+    found = re.search(r"driver .*too old \(found version (\d+)\)", warning, re.DOTALL)
+    if found is None:
+        return " ".join(warning.partition("(Triggered internally")[0].split())
+    version = int(found[1])
+    driver = f"{version // 1000}.{version % 1000 // 10}"
+    return (
+        f"the NVIDIA driver is too old: it knows CUDA {driver}, this torch is built for {cuda}; "
+        "update the driver or install a torch for its CUDA"
+    )
+
+
 def why_no_gpu() -> str | None:
     """What keeps torch from a GPU here, None where nothing does."""
     with warnings.catch_warnings(record=True) as caught:
@@ -103,5 +166,5 @@ def why_no_gpu() -> str | None:
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return f"CUDA_VISIBLE_DEVICES={os.environ['CUDA_VISIBLE_DEVICES']!r} hides every GPU"
     if caught:
-        return " ".join(str(caught[0].message).split())
+        return in_short(str(caught[0].message), torch.version.cuda)
     return f"torch {torch.__version__} finds no GPU or no driver"

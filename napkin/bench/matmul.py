@@ -4,7 +4,7 @@ Clocks, power limits and modes are never changed.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -83,9 +83,14 @@ def _operand_bytes(shape: Shape, dtype: str) -> int:
 
 
 def measure(
-    device: Device, dtype: str, shape: Shape, seconds: float, warm_up: float | None = None
+    device: Device,
+    dtype: str,
+    shape: Shape,
+    seconds: float,
+    warm_up: float | None = None,
+    ready: Callable[[], None] = lambda: None,
 ) -> Measurement:
-    """FLOP/s of a shape over at least `seconds`.
+    """FLOP/s of a shape over at least `seconds`; `ready` as `timed` calls it.
 
     Raises NapkinError where it does not fit, DeviceError where the product is wrong.
     """
@@ -98,7 +103,7 @@ def measure(
         _refuse_too_large(device, dtype, shape)
         try:
             with operators.precision(dtype), torch.inference_mode():
-                return _measured(device, dtype, op, shape, seconds, warm_up)
+                return _measured(device, dtype, op, shape, seconds, warm_up, ready)
         except RuntimeError as error:
             if not _is_out_of_memory(error):
                 raise
@@ -111,7 +116,13 @@ def _is_out_of_memory(error: RuntimeError) -> bool:
 
 
 def _measured(
-    device: Device, dtype: str, op: Operator, shape: Shape, seconds: float, warm_up: float | None
+    device: Device,
+    dtype: str,
+    op: Operator,
+    shape: Shape,
+    seconds: float,
+    warm_up: float | None,
+    ready: Callable[[], None],
 ) -> Measurement:
     random = torch.Generator(device.torch).manual_seed(0)
     number_of_sets = sets_of_operands(shape, dtype)
@@ -124,7 +135,7 @@ def _measured(
     error = max(product_error(call, number, sets, out) for number in range(number_of_sets))
     _refuse_wrong(device, dtype, op, error)
     watch = Watch(device)
-    times = timed(call, seconds, warm_up, device, watch.look)
+    times = timed(call, seconds, warm_up, device, watch.look, ready)
     found, state = rates(shape.flop, times.calls, times.window), watch.state()
     return Measurement(shape, found, error, times.unsteady or _shared(state), state)
 

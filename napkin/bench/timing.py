@@ -40,19 +40,22 @@ def timed(
     warm_up: float | None,
     device: Device,
     look: Callable[[], None] = lambda: None,
+    ready: Callable[[], None] = lambda: None,
 ) -> Times:
     """At least `seconds` of calls, numbered from 0; `look` is called while a GPU is at work.
+
+    `ready` is called before the warm-up and before the window, for ranks to start together.
 
     Raises DeviceError for impossible times.
     """
     if device.is_gpu:
         warm_up = WARM_UP_GPU if warm_up is None else warm_up
-        return _by_events(call, seconds, warm_up, device, look)
-    return _by_clock(call, seconds, WARM_UP_CPU if warm_up is None else warm_up)
+        return _by_events(call, seconds, warm_up, device, look, ready)
+    return _by_clock(call, seconds, WARM_UP_CPU if warm_up is None else warm_up, ready)
 
 
-def _by_clock(call: Call, seconds: float, warm_up: float) -> Times:
-    _warm_up(call, warm_up, lambda: None)
+def _by_clock(call: Call, seconds: float, warm_up: float, ready: Callable[[], None]) -> Times:
+    _warm_up(call, warm_up, lambda: None, ready)
     calls: list[float] = []
     switches, started = _switches(), time.perf_counter()
     while time.perf_counter() - started < seconds or len(calls) < LEAST_CALLS:
@@ -74,12 +77,17 @@ def _switches() -> int:
 
 
 def _by_events(
-    call: Call, seconds: float, warm_up: float, device: Device, look: Callable[[], None]
+    call: Call,
+    seconds: float,
+    warm_up: float,
+    device: Device,
+    look: Callable[[], None],
+    ready: Callable[[], None],
 ) -> Times:
     """Device events between calls; the host clock is only asked whether they can be true."""
     event: Any = torch.cuda.Event
     with torch.cuda.device(device.torch):
-        each = _warm_up(call, warm_up, torch.cuda.synchronize)
+        each = _warm_up(call, warm_up, torch.cuda.synchronize, ready)
         chunk = max(LEAST_CALLS, int(CHUNK_SECONDS / each))
         calls: list[float] = []
         window = 0.0
@@ -115,10 +123,13 @@ def _too_short(call: float, shortest: float) -> str:
     return f"{said}, and launching it is part of that: try a larger --size"
 
 
-def _warm_up(call: Call, seconds: float, wait: Callable[[], None]) -> float:
+def _warm_up(
+    call: Call, seconds: float, wait: Callable[[], None], ready: Callable[[], None]
+) -> float:
     """Calls for some seconds; how long one took at the end."""
     call(0)
     wait()
+    ready()
     started = time.perf_counter()
     while True:
         before = time.perf_counter()
@@ -127,4 +138,5 @@ def _warm_up(call: Call, seconds: float, wait: Callable[[], None]) -> float:
         wait()
         now = time.perf_counter()
         if now - started >= seconds:
+            ready()
             return (now - before) / 2

@@ -61,6 +61,7 @@ class Group(TyperGroup):
         except Exception as error:
             if not hasattr(error, "show"):  # Typer's usage errors know how to print themselves
                 raise
+            streams.let_the_first_speak()
             error.message = printable(getattr(error, "message", ""))  # type: ignore[attr-defined]
             error.show(file=sys.stderr)
             sys.exit(getattr(error, "exit_code", 2))

@@ -2,10 +2,11 @@
 
 import shutil
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from napkin.cli import streams
 from napkin.cli.options import Format, Output
 from napkin.cli.respond import respond
 from napkin.errors import NapkinError
@@ -90,4 +91,18 @@ def bench(
             raise NapkinError("--list: measures nothing; leave the other options out")
         respond("figures", where)
     else:
+        _among_ranks(options)
+
+
+def _among_ranks(options: dict[str, Any]) -> None:
+    """Of several that torchrun started, the first speaks for all."""
+    from napkin.questions.bench import is_another_rank
+
+    if not is_another_rank():
         respond("bench", options | {"progress": _progress})
+        return
+    try:
+        respond("bench", options, silent=True)
+    except NapkinError:
+        streams.let_the_first_speak()
+        raise

@@ -18,16 +18,20 @@ if TYPE_CHECKING:
 VARIABLES = {"hardware": "NAPKIN_HARDWARE", "peak": "NAPKIN_PEAK"}
 
 
-def respond(question: str, options: dict[str, Any]) -> None:
-    """Asks with the options that were given and writes the answer as --format, --output say."""
+def respond(question: str, options: dict[str, Any], silent: bool = False) -> None:
+    """Asks with the options that were given and writes the answer as --format, --output say.
+
+    Nothing is written where another process of the same call, `silent` says, writes it.
+    """
     given = {name: value for name, value in options.items() if value is not None}
     output = given.pop("output", None)
     output = None if output == "-" else output
     format = render.chosen(given.pop("format", None), output, question)
-    target = None if output is None else _opened(output)
+    target = None if output is None or silent else _opened(output)
     try:
         report = _asked(question, given)
-        _write(report, format, sys.stdout if target is None else target.file, target)
+        if not silent:
+            _write(report, format, sys.stdout if target is None else target.file, target)
     except BaseException:
         if target is not None:
             target.give_up()
@@ -37,7 +41,7 @@ def respond(question: str, options: dict[str, Any]) -> None:
     warnings = list(report.warnings)
     if format == "csv":
         warnings += [warning for each in report.answers for warning in each.warnings]
-    for warning in warnings:
+    for warning in warnings if not silent else ():
         print(f"warning: {warning}", file=sys.stderr)
     if report.exit_code:
         raise typer.Exit(report.exit_code)

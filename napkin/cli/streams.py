@@ -3,8 +3,11 @@
 import codecs
 import os
 import sys
+import time
 
 from napkin.render import plain
+
+FIRST_MAY_SPEAK = 5.0  # seconds
 
 
 def _in_letters(error: UnicodeError) -> tuple[str, int]:
@@ -20,6 +23,13 @@ def make_readable() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure:
             reconfigure(errors="napkin.plain")
+
+
+def let_the_first_speak() -> None:
+    """Before an error of another rank than the first: torchrun ends every rank once one has
+    failed, so that it is printed once, and by this rank only where it alone has it."""
+    if "LOCAL_RANK" in os.environ and os.environ.get("RANK", "0") != "0":
+        time.sleep(FIRST_MAY_SPEAK)
 
 
 def give_up(error: OSError) -> None:

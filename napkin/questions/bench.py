@@ -1,24 +1,30 @@
 """What does this device really do?"""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from napkin import __version__, parsing
 from napkin import bench as measuring
-from napkin.errors import DeviceError, NapkinError
-from napkin.questions import measurement, options
+from napkin import parsing
+from napkin.bench import ranks as together
+from napkin.bench import statistics
+from napkin.bench.ranks import Member, Ranks
+from napkin.errors import DeviceError, NapkinError, quoted
+from napkin.questions import keeping, measurement, options
 from napkin.questions.answer import Report
 from napkin.questions.options import Text
 from napkin.questions.promised import DEFAULT_DTYPE
 from napkin.specs import dtypes
-from napkin.specs import measured as measurements
 
 if TYPE_CHECKING:
     from napkin.bench.device import Device
     from napkin.bench.matmul import Measurement
     from napkin.bench.operators import Shape
+
+    # Of each precision and shape, what each rank measured.
+    Found = dict[tuple[str, Shape], Sequence[Measurement]]
 
 SECONDS_GPU, SECONDS_CPU = 3.0, 1.0
 INTERRUPTED = 130
@@ -44,7 +50,7 @@ def bench(
     Raises NapkinError where nothing can be measured as asked, DeviceError where the
     device cannot be used.
     """
-    names = options.read("dtype", dtype, partial(_several, parse=dtypes.precision))
+    names = options.read("dtype", dtype, partial(_several, parse=_precision))
     sizes = [] if size is None else options.read("size", size, partial(_several, parse=_size))
     shapes = [] if shape is None else options.read("shape", shape, partial(_several, parse=_shape))
     for option, given_too in (("shape", bool(shapes)), ("scan", scan)):
@@ -52,34 +58,82 @@ def bench(
             raise options.error(option, "other shapes are asked for already; leave one out")
     window = None if seconds is None else options.read("seconds", seconds, parsing.seconds)
     before = None if warmup is None else options.read("warmup", warmup, parsing.seconds)
-    measuring.refuse_torchrun()
+    _refuse_several(device)
     measuring.require_torch()
     from napkin.bench import device as devices
     from napkin.bench import matmul, operators
 
-    chosen = devices.choose(device)
-    for name in names:
-        operators.operator(chosen, name)
-    window = window or (SECONDS_GPU if chosen.is_gpu else SECONDS_CPU)
-    why_cpu = devices.why_no_gpu() if device is None else None
-    run = measurement.Run(chosen, window, before, why_cpu, not no_save, bandwidth)
-    asked = [(n, n, n) for n in sizes] + shapes
-    scanned = matmul.SCAN_GPU if chosen.is_gpu else matmul.SCAN_CPU
+    with together.joined() as ranks:
+        members = _members(ranks, device)
+        chosen = members[ranks.rank].device
+        ranks.together(lambda: _refuse_unknown(names, chosen))
+        run = measurement.Run(
+            chosen,
+            window or (SECONDS_GPU if chosen.is_gpu else SECONDS_CPU),
+            before,
+            devices.why_no_gpu() if device is None else None,
+            not no_save,
+            bandwidth,
+            sized=bool(sizes),
+            shaped=bool(shapes),
+            ranks=ranks,
+            members=members,
+            threads=devices.threads(),
+        )
+        asked = [(n, n, n) for n in sizes] + shapes
+        scanned = matmul.SCAN_GPU if chosen.is_gpu else matmul.SCAN_CPU
 
-    def of(name: str) -> "Sequence[Shape]":
-        if scan or asked:
-            return scanned if scan else [operators.Shape(*each) for each in asked]
-        n = matmul.default_size(chosen, name)
-        return [operators.Shape(n, n, n)]
+        def of(name: str) -> "Sequence[Shape]":
+            if scan or asked:
+                return scanned if scan else [operators.Shape(*each) for each in asked]
+            n = ranks.together(lambda: matmul.default_size(chosen, name))[0]
+            return [operators.Shape(n, n, n)]
 
-    work = [(name, each) for name in names for each in of(name)]
-    return _measured(run, work, scan, progress)
+        work = [(name, each) for name in names for each in of(name)]
+        return _measured(run, work, scan, progress)
+
+
+def is_another_rank() -> bool:
+    """One of several for which the first speaks."""
+    return together.here().rank > 0
+
+
+def _refuse_several(device: str | None) -> None:
+    if together.here().size > 1 and device is not None and ":" in device:
+        raise options.error("device", "every rank takes its own GPU; write cuda, or leave it out")
+
+
+def _members(ranks: Ranks, device: str | None) -> list[Member]:
+    from napkin.bench import device as devices
+
+    each = ranks.together(lambda: devices.of_rank(device, ranks))
+    members = [Member(rank, ranks.hosts[rank], on) for rank, on in enumerate(each)]
+    without = [member for member in members if not member.device.is_gpu]
+    if 0 < len(without) < len(members):
+        raise DeviceError(f"{without[0]} has no GPU and others have; --device cpu measures CPUs")
+    return members
+
+
+def _refuse_unknown(dtypes: Sequence[str], device: "Device") -> None:
+    from napkin.bench import operators
+
+    for dtype in dtypes:
+        operators.operator(device, dtype)
 
 
 def _several(text: Text, parse: Callable[[str], T]) -> list[T]:
     """A comma separates scenarios."""
     parts = text.split(",") if isinstance(text, str) else [text]
     return [parse(part) for part in parts]  # type: ignore[arg-type]
+
+
+def _precision(text: str) -> str:
+    with suppress(NapkinError):
+        name = dtypes.precision(text)
+        if name in measuring.PRECISIONS:
+            return name
+    known = " ".join(measuring.PRECISIONS)
+    raise NapkinError(f"bench does not measure {quoted(text)}; write one of {known}")
 
 
 def _size(text: Text) -> int:
@@ -102,12 +156,14 @@ def _measured(
 ) -> Report:
     from napkin.bench import bandwidth, matmul
 
-    found: dict[tuple[str, Shape], Measurement] = {}
+    found: Found = {}
     skipped: list[str] = []
+    ranks = run.ranks
 
     def measure(dtype: str, shape: "Shape") -> None:
         progress(f"measuring {dtype} {shape} on {run.device.name} ...")
-        found[dtype, shape] = matmul.measure(run.device, dtype, shape, run.seconds, run.warm_up)
+        asked = run.device, dtype, shape, run.seconds, run.warm_up, ranks.wait
+        found[dtype, shape] = ranks.together(lambda: matmul.measure(*asked))
 
     interrupted = False
     best: dict[str, Shape] = {}
@@ -125,7 +181,14 @@ def _measured(
                 measure(dtype, shape)
         if run.bandwidth and found:
             progress(f"measuring the memory of {run.device.name} ...")
-            run.memory = bandwidth.measure(run.device, run.seconds, run.warm_up)
+            again = run.device, run.seconds, run.warm_up, ranks.wait
+            several = ranks.together(lambda: bandwidth.measure(*again))
+            run.memory = min(several, key=lambda each: each.best[2].median)
+        if ranks.size > 1 and found:
+            from napkin.bench import all_reduce
+
+            progress(f"measuring the all-reduce of {ranks.size} ranks ...")
+            run.all_reduce = all_reduce.measure(run.device, ranks)
     except KeyboardInterrupt:
         if not found:
             raise
@@ -137,34 +200,41 @@ def _measured(
     return _report(run, found, best, skipped, interrupted)
 
 
-def _best(found: "Mapping[tuple[str, Shape], Measurement]") -> "dict[str, Shape]":
-    """The fastest shape of each precision."""
-    best: dict[str, Shape] = {}
+def _slowest(measured: "Sequence[Measurement]") -> int:
+    return statistics.slowest([each.rates.median for each in measured])
+
+
+def _best(found: "Found") -> "dict[str, Shape]":
+    """The shape of each precision that is fastest on its slowest rank."""
+    best: dict[str, tuple[float, Shape]] = {}
     for (dtype, shape), each in found.items():
-        if dtype not in best or each.rates.median > found[dtype, best[dtype]].rates.median:
-            best[dtype] = shape
-    return best
+        rate = each[_slowest(each)].rates.median
+        if dtype not in best or rate > best[dtype][0]:
+            best[dtype] = rate, shape
+    return {dtype: shape for dtype, (_, shape) in best.items()}
 
 
 def _report(
     run: measurement.Run,
-    found: "Mapping[tuple[str, Shape], Measurement]",
+    found: "Found",
     best: "dict[str, Shape]",
     skipped: list[str],
     interrupted: bool,
 ) -> Report:
-    saved: dict[tuple[str, Shape], Path | None] = {}
+    saved: dict[tuple[str, Shape], tuple[Path | None, str]] = {}
     unsaved: list[str] = []
-    for each in best.items() if run.save and not interrupted else ():
+    # The first rank's folder is the one that is kept.
+    save = run.save and not interrupted and run.ranks.rank == 0
+    for each in best.items() if save else ():
         try:
-            saved[each] = _saved(found[each], run.device, each[0])
+            saved[each] = keeping.saved(found[each], run, each[0])
         except NapkinError as error:  # the figure is still worth seeing
             unsaved.append(f"nothing was saved: {error}")
     report = Report(
         "bench",
         [
-            measurement.answer(m, run, each[0], skipped, saved.get(each))
-            for each, m in found.items()
+            measurement.answer(several, run, each[0], skipped, *saved.get(each, (None, "")))
+            for each, several in found.items()
         ],
     )
     report.warnings += unsaved
@@ -172,32 +242,3 @@ def _report(
         report.warnings.append("interrupted: nothing was saved")
         report.exit_code = INTERRUPTED
     return report
-
-
-def _saved(measured: "Measurement", device: "Device", dtype: str) -> Path | None:
-    """Where the figure lies for the other questions; a doubtful one is not kept."""
-    if measured.unsteady:
-        return None
-    from napkin.bench.device import TORCH
-
-    rates, state = measured.rates, measured.state
-    record = {
-        "type": measurements.GPU if device.is_gpu else "cpu",
-        "rate": rates.median,
-        "least": rates.min,
-        "most": rates.max,
-        "shape": measured.shape,
-        "samples": rates.samples,
-        "error": measured.error,
-        "torch": TORCH,
-        "napkin": __version__,
-    }
-    if state is not None:
-        record |= {
-            "power_limit": f"{state.power_limit:g} W",
-            "clock": f"{state.clock:g} MHz",
-            "power": f"{state.power:.4g} W",
-            "temperature": f"{state.temperature:g} °C",
-            "slowed_by": state.slowed_by or "nothing",
-        }
-    return measurements.write(device.name, dtype, record)

@@ -1,23 +1,27 @@
 """One measurement as an answer: its derivation, its share of what was promised, its use."""
 
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from napkin import units
 from napkin.accounting import compute, memory
+from napkin.bench import statistics
+from napkin.bench.ranks import Member, Ranks
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity, coefficient, define, given, observed
+from napkin.questions import doubts, ranks
 from napkin.questions.answer import Answer, Inputs, Words, value_of
 from napkin.questions.examples import TRAIN_TIME
-from napkin.questions.promised import ABOVE
 from napkin.questions.train_time import train_time
 from napkin.specs import accelerators
 from napkin.specs.accelerator import Accelerator, Figure
 
 if TYPE_CHECKING:
+    from napkin.bench.all_reduce import Reduced
     from napkin.bench.bandwidth import Bandwidth
     from napkin.bench.device import Device
     from napkin.bench.matmul import Measurement
@@ -35,6 +39,16 @@ class Run:
     save: bool
     bandwidth: bool = False  # the memory too
     memory: "Bandwidth | None" = None  # what was found of it
+    sized: bool = False  # by --size
+    shaped: bool = False  # by --shape
+    ranks: Ranks = field(default_factory=Ranks)
+    members: Sequence[Member] = ()
+    threads: int = 0  # of a CPU's operator
+    all_reduce: "Sequence[Reduced]" = ()
+
+    def on(self, rank: int) -> "Run":
+        """The same on that rank's device."""
+        return replace(self, device=self.members[rank].device) if self.members else self
 
 
 def known(device: "Device") -> Accelerator | None:
@@ -52,6 +66,14 @@ def promised(accelerator: Accelerator | None, dtype: str) -> Quantity | None:
         return None
     figure = accelerator.peak_of(dtype)
     return _of_one_device(accelerator, "P", f"dense {dtype} peak", figure, "FLOP/s")
+
+
+def _tdp(device: "Device") -> float | None:
+    """In W, of one torch device."""
+    accelerator = known(device)
+    if accelerator is None or accelerator.tdp is None:
+        return None
+    return accelerator.tdp.value / accelerator.devices_per_package
 
 
 def _of_one_device(
@@ -90,9 +112,20 @@ def _memory(run: Run, R: Quantity, P: Quantity | None) -> _Memory | None:
 
 
 def answer(
-    measured: "Measurement", run: Run, dtype: str, skipped: list[str], saved: Path | None
+    several: "Sequence[Measurement]",
+    run: Run,
+    dtype: str,
+    skipped: list[str],
+    saved: Path | None,
+    unsaved: str = "",
 ) -> Answer:
-    """The rate with its derivation; `skipped` is what could not be measured beside it."""
+    """The slowest rank's rate with its derivation, or the only one's.
+
+    `skipped` is what could not be measured beside it, `unsaved` why the figure is not kept.
+    """
+    medians = [each.rates.median for each in several]
+    slowest = statistics.slowest(medians)
+    measured, run = several[slowest], run.on(slowest)
     rates, shape = measured.rates, measured.shape
     m, n, k = (
         given(s, f"{s} of the matmul", size, "1", "--shape")
@@ -109,6 +142,10 @@ def answer(
         "shape": str(shape),
         "seconds": run.seconds,
     }
+    if run.sized:
+        inputs["size"] = shape.m
+    if run.warm_up is not None:
+        inputs["warmup"] = run.warm_up
     result = {
         "device": run.device.torch,
         "device_name": run.device.name,
@@ -122,10 +159,14 @@ def answer(
     }
     if run.memory is not None and beside is not None:
         result["bandwidth"] = _bandwidth_result(run.memory, beside)
-    words = partial(_words, measured, run, dtype, R, share, beside, skipped, saved)
+    kept = saved, unsaved
+    words = partial(_words, several, measured, run, dtype, R, share, beside, skipped, kept)
     steps = [R if share is None else share]
     if beside is not None:
         steps += [each for each in (beside.I, beside.I_P) if each is not None]
+    if len(several) > 1:
+        result |= ranks.result(medians, run.members, run.all_reduce)
+        steps += [ranks.bus_bandwidth(each, len(several)) for each in run.all_reduce[-1:]]
     return Answer("bench", inputs, result, words, tuple(steps))
 
 
@@ -140,6 +181,7 @@ def _bandwidth_result(found: "Bandwidth", beside: _Memory) -> dict[str, float | 
 
 
 def _words(
+    several: "Sequence[Measurement]",
     measured: "Measurement",
     run: Run,
     dtype: str,
@@ -147,9 +189,10 @@ def _words(
     share: Quantity | None,
     beside: _Memory | None,
     skipped: list[str],
-    saved: Path | None,
+    kept: tuple[Path | None, str],
 ) -> Words:
     rates, shape, device = measured.rates, measured.shape, run.device
+    saved, unsaved = kept
     said = f"{shape.m:,}³" if len(set(shape)) == 1 else str(shape)
     low, high, whole = (
         units.humanize(rate, "FLOP/s") for rate in (rates.p5, rates.p95, rates.sustained)
@@ -165,7 +208,7 @@ def _words(
         if measured.state.is_unwell:
             warnings.append(f"slowed by {measured.state.slowed_by}")
     if run.memory is not None and beside is not None:
-        notes += _of_memory(run.memory, beside)
+        notes += _of_memory(run.memory, beside, len(several) > 1)
         if run.memory.unsteady:
             warnings.append(f"memory: {run.memory.unsteady}")
     if device.is_gpu:
@@ -173,17 +216,30 @@ def _words(
         if share is not None:
             of = f"{share} of the promised {share.args[1]}"
         notes += _uses(run, dtype, R, share, saved)
-        if share is not None and share.value > ABOVE:
-            warnings.append("above the promised peak: is it the right row of the right device?")
+        if share is not None:
+            warnings += doubts.of_share(share.value, shape, measured.state, _tdp(run.device))
     else:
         of = "CPU, no GPU found" if run.why_cpu else "CPU"
         if run.why_cpu:
             notes.append(f"no GPU was found: {run.why_cpu}")
         notes.append("a CPU's figure is for trying things out: no datasheet promises one")
+    if len(several) > 1:
+        said += f" · slowest of {len(several)} ranks"
+        medians = [each.rates.median for each in several]
+        notes += ranks.notes(medians, run.members, run.all_reduce, run.threads)
+        warnings += ranks.straggler(medians, run.members)
+    for rank, each in enumerate(several):
+        if each.unsteady:
+            who = f"{run.members[rank]}: " if len(several) > 1 else ""
+            warnings.append(f"{who}{each.unsteady}")
+    if not any(each.unsteady for each in several):
+        warnings += doubts.of_calls(rates, device.is_gpu)
+    if run.ranks.by_torchrun and run.ranks.size == 1:
+        notes.append("torchrun started one rank: an all-reduce needs two or more")
     if saved is not None:
         notes.append(f"saved to {saved}")
-    if measured.unsteady:
-        warnings.append(measured.unsteady)
+    if unsaved:
+        notes.append(unsaved)
     return Words(str(R), f"{dtype} {said} · {of} · {device.name}", notes, warnings)
 
 
@@ -193,9 +249,10 @@ def _of_state(state: "State") -> str:
     return f"{said} and {state.temperature:.0f} °C{slowed}"
 
 
-def _of_memory(bandwidth: "Bandwidth", beside: _Memory) -> list[str]:
+def _of_memory(bandwidth: "Bandwidth", beside: _Memory, several: bool) -> list[str]:
     copy, triad = (units.humanize(each.median, "B/s") for each in bandwidth[:2])
-    said = f"memory: copy {copy}, triad {triad}"
+    whose = " of the slowest rank" if several else ""
+    said = f"memory{whose}: copy {copy}, triad {triad}"
     ridge = (
         f"work of fewer than {units.figures(beside.I.value, 3)} FLOP a byte waits for the memory"
     )
@@ -211,6 +268,8 @@ def _uses(
     """The first question with this figure, and the line that asks it."""
     accelerator = known(run.device)
     if accelerator is None or share is None:
+        if " MIG " in run.device.name:
+            return [f"{run.device.name} is a MIG slice: no datasheet promises a slice's figure"]
         return [f"no hardware file has a {dtype} figure of {run.device.name}"]
     line = f"{TRAIN_TIME} --hardware {accelerator.key} --dtype {dtype}"
     if saved is None:

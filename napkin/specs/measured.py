@@ -168,5 +168,7 @@ READERS: dict[str, Reader] = {
     "power_limit": without_place(parsing.power),
     **dict.fromkeys(("least", "most", "samples", "seconds", "error", "napkin"), Section.text),
     **dict.fromkeys(("clock", "power", "temperature", "slowed_by"), Section.text),
+    # Of a figure that several ranks measured at once: how many, and whose it is.
+    **dict.fromkeys(("ranks", "slowest_rank"), Section.text),
 }
 REQUIRED = ("device", "type", "dtype", "rate", "shape", "date", "torch", "method")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from napkin.bench.statistics import rates
+from napkin.bench.statistics import fell, rates, spread
 
 TIMES = st.lists(st.floats(1e-7, 1e3), min_size=1, max_size=50)
 
@@ -50,3 +50,20 @@ def test_nine_calls_of_ten_lie_between_the_5th_and_the_95th_percentile() -> None
 def test_sustained_counts_the_pauses_too() -> None:
     assert rates(10**12, [0.1] * 10, 1.0).sustained == pytest.approx(10**13)
     assert rates(10**12, [0.1] * 10, 2.0).sustained == pytest.approx(5 * 10**12)
+
+
+def test_the_spread_is_that_of_the_middle_half() -> None:
+    assert spread([1.0]) == 0
+    assert spread([1.0] * 99 + [50.0]) == 0
+    assert spread([0.9, 0.95, 1.0, 1.05, 1.1]) == pytest.approx(0.1)
+
+
+def test_a_fall_is_one_from_each_fifth_of_the_calls_to_the_next() -> None:
+    falling = [1.0] * 10 + [1.01] * 10 + [1.02] * 10 + [1.03] * 10 + [1.04] * 10
+    assert fell(falling) == pytest.approx(1 - 1 / 1.04)
+    assert rates(10**12, falling, 51.0).fell == fell(falling)
+    assert fell(falling[::-1]) == 0  # it became faster
+    assert fell(falling[:20] * 3) == 0  # up and down
+    assert fell([1.0] * 50) == 0
+    assert fell(falling[::5]) == 0  # too few to tell
+    assert fell([*falling[:9], 9.0, *falling[10:]]) == fell(falling)  # one stall

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from napkin.bench import bandwidth, matmul
+from napkin.bench import PRECISIONS, bandwidth, matmul, operators
 from napkin.bench import device as devices
 from napkin.bench.matmul import Measurement
 from napkin.bench.nvml import State
 from napkin.bench.operators import Shape
 from napkin.bench.statistics import Rates
-from napkin.questions import measurement
+from napkin.questions import doubts, measurement
 from napkin.questions.answer import Words
 from napkin.specs.folders import measured_folder
 from tests.running import answer, answers, napkin, process
@@ -100,7 +100,7 @@ def words(device: devices.Device, dtype: str, rate: float) -> Words:
         shape.flop / rate, rate, 0.9 * rate, 1.1 * rate, 100, 0.95 * rate, 1.05 * rate, rate
     )
     run = measurement.Run(device, 3.0, None, why_cpu=None, save=False)
-    return measurement.answer(Measurement(shape, rates, 1.7e-3, ""), run, dtype, [], None).words
+    return measurement.answer([Measurement(shape, rates, 1.7e-3, "")], run, dtype, [], None).words
 
 
 def test_a_gpu_s_figure_ends_with_the_line_that_uses_it() -> None:
@@ -153,11 +153,71 @@ def test_a_shape_of_any_sides_is_measured() -> None:
     assert steps["F"] == 2 * 64 * 96 * 128
 
 
+def test_what_was_asked_is_among_the_inputs() -> None:
+    found = answer("bench --device cpu --size 96 --seconds 0.02 --warmup 10ms --no-save")
+    assert (found["inputs"]["size"], found["inputs"]["warmup"]) == (96, 0.01)
+    found = answer("bench --device cpu --shape 96x96x96 --seconds 0.02 --no-save")
+    assert {"size", "warmup"}.isdisjoint(found["inputs"])
+
+
+def test_the_precisions_that_bench_names_are_those_it_has() -> None:
+    assert tuple(operators.OPERATORS) == PRECISIONS
+
+
+CALLS = Rates(1.4e-3, 785e12, 700e12, 800e12, 2000, 770e12, 790e12, 784e12)
+FELL = (
+    "the rate fell by 3.1 % over the window, part by part: power or temperature; "
+    "a longer --warmup shows where it settles"
+)
+SPREAD = "the middle half of the calls spreads over 7 % of the median: something disturbs it or its clock"
+
+
+def test_a_falling_rate_and_a_wide_spread_are_said() -> None:
+    assert doubts.of_calls(CALLS, is_gpu=True) == []
+    assert doubts.of_calls(CALLS._replace(fell=0.02, spread=0.05), is_gpu=True) == []
+    assert doubts.of_calls(CALLS._replace(fell=0.031), is_gpu=True) == [FELL]
+    assert doubts.of_calls(CALLS._replace(spread=0.07), is_gpu=True) == [SPREAD]
+    assert doubts.of_calls(CALLS._replace(spread=0.07), is_gpu=False) == []
+
+
+@pytest.mark.parametrize(("unsteady", "said"), [("", [SPREAD]), ("rivals", ["rivals"])])
+def test_a_figure_that_is_doubtful_already_is_not_called_so_twice(
+    unsteady: str, said: list[str]
+) -> None:
+    gpu = devices.Device("cuda:0", "NVIDIA H100 80GB HBM3")
+    run = measurement.Run(gpu, 3.0, None, why_cpu=None, save=False)
+    measured = Measurement(Shape(8192, 8192, 8192), CALLS._replace(spread=0.07), 1.7e-3, unsteady)
+    assert measurement.answer([measured], run, "bf16", [], None).warnings == said
+
+
+def test_a_poor_share_lists_what_may_explain_it() -> None:
+    large, skinny = Shape(8192, 8192, 8192), Shape(8192, 64, 8192)
+    usual = State(1755.0, 300.0, 64.0, 0, 700.0, 0)
+    poor = usual._replace(reasons=0x20, others=1, power_limit=350.0)
+    assert doubts.of_share(0.3, skinny, poor, 700.0) == []
+    assert doubts.of_share(0.29, large, None, None) == [
+        "below 30% of the promised: nothing that bench looks at explains it"
+    ]
+    assert doubts.of_share(0.29, large, usual, 700.0) == doubts.of_share(0.29, large, None, None)
+    assert doubts.of_share(0.29, skinny, poor, 700.0) == [
+        "below 30% of the promised: slowed by its temperature; other processes on this GPU; "
+        "a power limit of 350 W, its TDP is 700 W; a side of 64 in 8192x64x8192, which is small"
+    ]
+
+
+def test_a_slice_of_a_gpu_has_no_promised_peak_and_is_called_one() -> None:
+    said = words(devices.Device("cuda:0", "NVIDIA H100 80GB HBM3 MIG 1g.10gb"), "bf16", 90e12)
+    assert "share of the promised unknown" in said.condition
+    assert said.notes[-1] == (
+        "NVIDIA H100 80GB HBM3 MIG 1g.10gb is a MIG slice: no datasheet promises a slice's figure"
+    )
+
+
 def stand_in(of: dict[Shape, list[float]]) -> object:
     """A measure() that hands out these rates in turn: what is tested is who is asked, and when."""
 
     def measure(
-        device: object, dtype: str, shape: Shape, seconds: float, warm_up: object
+        device: object, dtype: str, shape: Shape, seconds: float, *_: object
     ) -> Measurement:
         if not of[shape]:
             raise KeyboardInterrupt
@@ -241,7 +301,7 @@ def test_a_known_gpu_s_ridge_stands_beside_the_promised_one() -> None:
     run = measurement.Run(h200, 3.0, None, why_cpu=None, save=False, bandwidth=True)
     run.memory = bandwidth.Bandwidth(copy, triad, 2**30, "")
     measured = Measurement(shape, matmuls, 1.7e-3, "")
-    found = measurement.answer(measured, run, "bf16", [], None)
+    found = measurement.answer([measured], run, "bf16", [], None)
     assert found.result["bandwidth"] == {
         "copy": 4.3e12,
         "triad": 4.2e12,
@@ -262,7 +322,7 @@ def test_a_gpu_s_state_is_told_and_only_an_unusual_one_is_a_warning() -> None:
     usual = State(1755.0, 690.5, 64.0, 0x4, 700.0, 0)
     for state, warnings in ((usual, []), (usual._replace(reasons=0x24), [HOT])):
         measured = Measurement(shape, rates, 1.7e-3, "", state)
-        said = measurement.answer(measured, run, "bf16", [], None).words
+        said = measurement.answer([measured], run, "bf16", [], None).words
         assert said.warnings == warnings
     assert said.notes[2] == (
         "at 1,755 MHz, 690 of 700 W and 64 °C; slowed by its power limit and its temperature"
@@ -274,16 +334,3 @@ def test_a_shared_gpu_s_figure_is_doubtful() -> None:
     assert matmul._shared(None) == matmul._shared(usual) == ""
     assert matmul._shared(usual._replace(others=1)) == "1 other process had this GPU too"
     assert matmul._shared(usual._replace(others=2)) == "2 other processes had this GPU too"
-
-
-def test_several_ranks_are_refused_and_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RANK", "0")
-    monkeypatch.setenv("WORLD_SIZE", "8")
-    ran = napkin(f"bench --device cpu {QUICK}")
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err == (
-        "Error: bench measures one device, and torchrun started it 8 times; "
-        "run it without, with --device cuda:N for each\n"
-    )
-    monkeypatch.setenv("WORLD_SIZE", "1")
-    assert napkin(f"bench --device cpu {QUICK}").code == 0

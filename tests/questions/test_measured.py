@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ from napkin.bench import device as devices
 from napkin.bench.matmul import Measurement
 from napkin.bench.nvml import State
 from napkin.bench.operators import Shape
+from napkin.bench.ranks import Member
 from napkin.bench.statistics import Rates
-from napkin.questions import bench as question
-from napkin.questions import measurement
+from napkin.questions import keeping, measurement
 from napkin.specs import accelerators, measured
 from napkin.specs.folders import measured_folder
 from tests.running import answer, answers, napkin
@@ -184,6 +185,34 @@ def test_bench_keeps_nothing_where_it_is_told_so() -> None:
     assert not os.path.exists(measured_folder())
 
 
+ON_H100 = measurement.Run(devices.Device("cuda:0", H100), 3.0, None, why_cpu=None, save=True)
+
+
+def test_a_skinny_shape_replaces_no_figure_and_a_cube_does() -> None:
+    path = save()
+    skinny = of_h100("")._replace(shape=Shape(8192, 8192, 64))
+    shaped = replace(ON_H100, shaped=True)
+    said = f"not saved: a --shape's figure does not replace the one in {path}"
+    assert keeping.saved([skinny], shaped, "bf16") == (None, said)
+    assert said in measurement.answer([skinny], shaped, "bf16", [], None, said).notes
+    assert measured.read(path).rate == 770e12
+    assert keeping.saved([of_h100("")], shaped, "bf16") == (path, "")
+    path.unlink()
+    assert keeping.saved([skinny], shaped, "bf16") == (path, "")
+
+
+def test_of_several_ranks_the_slowest_one_s_figure_is_kept_and_called_so() -> None:
+    slow = of_h100("")._replace(rates=of_h100("").rates._replace(median=700e12))
+    members = [Member(n, "node7", devices.Device(f"cuda:{n}", H100)) for n in range(2)]
+    run = replace(ON_H100, members=members)
+    path, _ = keeping.saved([of_h100(""), slow], run, "bf16")
+    assert path is not None
+    assert measured.read(path).rate == 700e12
+    assert {'ranks: "2"', 'slowest_rank: "1"'} <= set(path.read_text("utf-8").splitlines())
+    path.unlink()
+    assert keeping.saved([of_h100("others"), slow], run, "bf16") == (None, "")
+
+
 def of_h100(unsteady: str) -> Measurement:
     rates = Rates(1.4e-3, 785e12, 700e12, 800e12, 2000, 770e12, 790e12, 784e12)
     return Measurement(Shape(8192, 8192, 8192), rates, 1.7e-3, unsteady)
@@ -191,17 +220,16 @@ def of_h100(unsteady: str) -> Measurement:
 
 def test_a_doubtful_figure_never_replaces_a_good_one() -> None:
     path = save()
-    gpu = devices.Device("cuda:0", H100)
-    assert question._saved(of_h100("other processes"), gpu, "bf16") is None
+    assert keeping.saved([of_h100("other processes")], ON_H100, "bf16") == (None, "")
     assert measured.read(path).rate == 770e12
-    assert question._saved(of_h100(""), gpu, "bf16") == path
+    assert keeping.saved([of_h100("")], ON_H100, "bf16") == (path, "")
     assert measured.read(path).rate == 785e12
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
 def saved_in(state: State) -> Path:
     measured_then = of_h100("")._replace(state=state)
-    path = question._saved(measured_then, devices.Device("cuda:0", H100), "bf16")
+    path, _ = keeping.saved([measured_then], ON_H100, "bf16")
     assert path is not None
     return path
 
@@ -228,10 +256,8 @@ def test_a_state_in_which_nothing_slowed_it_is_read_again() -> None:
 
 
 def test_bench_ends_with_the_first_question_anew() -> None:
-    gpu = devices.Device("cuda:0", H100)
-    saved = question._saved(of_h100(""), gpu, "bf16")
-    run = measurement.Run(gpu, 3.0, None, why_cpu=None, save=True)
-    said = measurement.answer(of_h100(""), run, "bf16", [], saved).words
+    saved, _ = keeping.saved([of_h100("")], ON_H100, "bf16")
+    said = measurement.answer([of_h100("")], ON_H100, "bf16", [], saved).words
     assert said.notes[-3:] == [
         "the first question anew: napkin train-time --params 70e9 --tokens 15e12 --gpus 1024 "
         "--hardware h100-sxm --dtype bf16",

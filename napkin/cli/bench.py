@@ -89,20 +89,19 @@ def bench(
         where = {name: options.pop(name) for name in ("format", "output")}
         if any(value not in (None, False) for value in options.values()):
             raise NapkinError("--list: measures nothing; leave the other options out")
-        respond("figures", where)
+        _of_the_first("figures", where)
     else:
-        _among_ranks(options)
+        _of_the_first("bench", options, progress=_progress)
 
 
-def _among_ranks(options: dict[str, Any]) -> None:
-    """Of several that torchrun started, the first speaks for all."""
+def _of_the_first(question: str, options: dict[str, Any], **aloud: Any) -> None:
+    """Of several ranks that torchrun started, the first speaks for all."""
     from napkin.questions.bench import is_another_rank
 
-    if not is_another_rank():
-        respond("bench", options | {"progress": _progress})
-        return
+    silent = is_another_rank()
     try:
-        respond("bench", options, silent=True)
+        respond(question, options if silent else options | aloud, silent)
     except NapkinError:
-        streams.let_the_first_speak()
+        if silent:
+            streams.let_the_first_speak()
         raise

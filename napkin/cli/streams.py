@@ -28,7 +28,7 @@ def make_readable() -> None:
 def let_the_first_speak() -> None:
     """Before an error of another rank than the first: torchrun ends every rank once one has
     failed, so that it is printed once, and by this rank only where it alone has it."""
-    if "LOCAL_RANK" in os.environ and os.environ.get("RANK", "0") != "0":
+    if "bench" in sys.argv and "LOCAL_RANK" in os.environ and os.environ.get("RANK", "0") != "0":
         time.sleep(FIRST_MAY_SPEAK)
 
 

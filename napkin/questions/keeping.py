@@ -1,11 +1,13 @@
 """Which measured figure is kept for the other questions, and what is written beside it."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from napkin import __version__
 from napkin.bench import statistics
+from napkin.errors import NapkinError
 from napkin.questions.measurement import Run
 from napkin.specs import measured as measurements
 
@@ -24,9 +26,10 @@ def saved(several: "Sequence[Measurement]", run: Run, dtype: str) -> tuple[Path 
     rank = statistics.slowest([each.rates.median for each in several])
     slowest, device = several[rank], run.on(rank).device
     path = measurements.path_of(device.name, dtype)
-    if run.shaped and len(set(slowest.shape)) > 1 and path.is_file():
-        return None, f"not saved: a --shape's figure does not replace the one in {path}"
     rates = slowest.rates
+    if (run.sized or run.shaped) and rates.median < _on_file(path):
+        better = "of other shapes is higher; a run without --size and --shape replaces it"
+        return None, f"not saved: the figure in {path} {better}"
     record = {
         "type": measurements.GPU if device.is_gpu else "cpu",
         "rate": rates.median,
@@ -43,6 +46,13 @@ def saved(several: "Sequence[Measurement]", run: Run, dtype: str) -> tuple[Path 
     if len(several) > 1:
         record |= {"ranks": len(several), "slowest_rank": rank}
     return measurements.write(device.name, dtype, record), ""
+
+
+def _on_file(path: Path) -> float:
+    """FLOP/s, 0 where there is nothing to lose."""
+    with suppress(NapkinError):
+        return measurements.read(path).rate if path.is_file() else 0.0
+    return 0.0
 
 
 def _torch() -> str:

@@ -188,17 +188,22 @@ def test_bench_keeps_nothing_where_it_is_told_so() -> None:
 ON_H100 = measurement.Run(devices.Device("cuda:0", H100), 3.0, None, why_cpu=None, save=True)
 
 
-def test_a_skinny_shape_replaces_no_figure_and_a_cube_does() -> None:
+@pytest.mark.parametrize("asked", [{"shaped": True}, {"sized": True}])
+def test_a_size_of_one_s_own_replaces_no_higher_figure(asked: dict[str, Any]) -> None:
     path = save()
-    skinny = of_h100("")._replace(shape=Shape(8192, 8192, 64))
-    shaped = replace(ON_H100, shaped=True)
-    said = f"not saved: a --shape's figure does not replace the one in {path}"
-    assert keeping.saved([skinny], shaped, "bf16") == (None, said)
-    assert said in measurement.answer([skinny], shaped, "bf16", [], None, said).notes
+    good = of_h100("")
+    poor = good._replace(rates=good.rates._replace(median=700e12))
+    own = replace(ON_H100, **asked)
+    better = "of other shapes is higher; a run without --size and --shape replaces it"
+    said = f"not saved: the figure in {path} {better}"
+    assert keeping.saved([poor], own, "bf16") == (None, said)
+    assert said in measurement.answer([poor], own, "bf16", [], None, said).notes
     assert measured.read(path).rate == 770e12
-    assert keeping.saved([of_h100("")], shaped, "bf16") == (path, "")
+    assert keeping.saved([good], own, "bf16") == (path, "")
+    assert keeping.saved([poor], ON_H100, "bf16") == (path, "")
+    assert measured.read(path).rate == 700e12
     path.unlink()
-    assert keeping.saved([skinny], shaped, "bf16") == (path, "")
+    assert keeping.saved([poor], own, "bf16") == (path, "")
 
 
 def test_of_several_ranks_the_slowest_one_s_figure_is_kept_and_called_so() -> None:

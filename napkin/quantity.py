@@ -155,7 +155,9 @@ def in_numbers(q: Quantity, exact: bool = False) -> str:
 
 
 def _symbol(q: Quantity) -> str:
-    return q.symbol or (in_symbols(q) if q.args else units.engineering(q.value))
+    if q.symbol or q.args:
+        return q.symbol or in_symbols(q)
+    return units.engineering(q.value, 4 if q.op == "observed" else None)
 
 
 def coefficients(q: Quantity) -> list[Quantity]:

@@ -6,6 +6,10 @@ forward and, for the gradients of its input and of itself, 4 backward: C = 6·N�
 (Kaplan et al. 2001.08361, section 2.1).
 """
 
+from collections.abc import Sequence
+from functools import reduce
+from operator import add
+
 from napkin.quantity import Quantity, coefficient, define
 
 TRAINING = coefficient(6, "FLOP/param/token", "6 = 2 forward + 4 backward")
@@ -13,6 +17,7 @@ FROZEN_BASE = coefficient(4, "FLOP/param/token", "4 = 2 forward + 2 input gradie
 SECOND_FORWARD = coefficient(8, "1", "8 = 6 + 2 for a second forward") / coefficient(6)
 SECOND_FORWARD_FROZEN = coefficient(6, "1", "6 = 4 + 2 for a second forward") / coefficient(4)
 MULTIPLY_ADD = coefficient(2, "FLOP", "2 = 1 multiply + 1 add")
+PASSES = coefficient(3, "1", "3 = forward + 2 gradients")
 PFS_DAY = coefficient(86_400 * 10**15, "FLOP/pfs-day", "1e15 FLOP/s for 86,400 s")
 SECONDS_PER_HOUR = coefficient(3600, "s/hour")
 
@@ -149,6 +154,26 @@ def run_token_rate_per_gpu(D: Quantity, h: Quantity) -> Quantity:
 def matmul(m: Quantity, n: Quantity, k: Quantity) -> Quantity:
     """F in FLOP of (m × k) by (k × n)."""
     return define("F", "FLOP of one matmul", MULTIPLY_ADD * m * n * k, "FLOP")
+
+
+def linear_flop(
+    symbol: str, name: str, count: Quantity, m: Quantity, n: Quantity, k: Quantity
+) -> Quantity:
+    """FLOP of a linear layer of k × n weights on m rows, forward and both gradients."""
+    formula = count * PASSES * (MULTIPLY_ADD * m * n * k)
+    return define(symbol, f"{name}, FLOP", formula, "FLOP")
+
+
+def linear_time(symbol: str, name: str, count: Quantity, times: Sequence[Quantity]) -> Quantity:
+    """Time in s of the same three matmuls."""
+    return define(symbol, f"{name}, time", count * reduce(add, times), "s")
+
+
+def rate_of_all(F: Sequence[Quantity], t: Sequence[Quantity]) -> Quantity:
+    """R in FLOP/s: all FLOP over all time, the FLOP-weighted harmonic mean of the rates."""
+    F_all = define("F", "FLOP of all", reduce(add, F), "FLOP")
+    t_all = define("t", "time of all", reduce(add, t), "s")
+    return define("R", "rate of all together", F_all / t_all, "FLOP/s")
 
 
 def rate(F: Quantity, t: Quantity) -> Quantity:

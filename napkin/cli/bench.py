@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from napkin.cli import streams
-from napkin.cli.options import Format, Output
+from napkin.cli.options import Format, Model, Output, SeqLen
 from napkin.cli.respond import respond
 from napkin.errors import NapkinError
 
@@ -45,6 +45,10 @@ Warmup = Annotated[
 Bandwidth = Annotated[
     bool, typer.Option("--bandwidth", help="Also the memory's: copy, triad and the ridge point.")
 ]
+MicroBatch = Annotated[
+    str | None,
+    typer.Option(metavar="COUNT", help="Sequences of --model at a time (default 1)."),
+]
 List = Annotated[bool, typer.Option("--list", help="Show the figures on file and measure nothing.")]
 Seconds = Annotated[
     str | None,
@@ -72,6 +76,9 @@ def bench(
     seconds: Seconds = None,
     warmup: Warmup = None,
     bandwidth: Bandwidth = False,
+    model: Model = None,
+    seq_len: SeqLen = None,
+    micro_batch: MicroBatch = None,
     no_save: NoSave = False,
     list: List = False,
     format: Format = None,

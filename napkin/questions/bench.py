@@ -12,11 +12,11 @@ from napkin.bench import ranks as together
 from napkin.bench import statistics
 from napkin.bench.ranks import Member, Ranks
 from napkin.errors import DeviceError, NapkinError, quoted
-from napkin.questions import keeping, measurement, options
+from napkin.questions import gemms, keeping, measurement, options, subject
 from napkin.questions.answer import Report
 from napkin.questions.options import Text
 from napkin.questions.promised import DEFAULT_DTYPE
-from napkin.specs import dtypes
+from napkin.specs import dtypes, models
 
 if TYPE_CHECKING:
     from napkin.bench.device import Device
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     # Of each precision and shape, what each rank measured.
     Found = dict[tuple[str, Shape], Sequence[Measurement]]
 
-SECONDS_GPU, SECONDS_CPU = 3.0, 1.0
+# On a CPU, on a GPU.
+SECONDS, SECONDS_OF_MANY = (1.0, 3.0), (0.1, 0.5)
 INTERRUPTED = 130
 
 T = TypeVar("T")
@@ -42,6 +43,9 @@ def bench(
     seconds: Text | None = None,
     warmup: Text | None = None,
     bandwidth: bool = False,
+    model: str | None = None,
+    seq_len: Text | None = None,
+    micro_batch: Text | None = None,
     no_save: bool = False,
     progress: Callable[[str], None] = lambda line: None,
 ) -> Report:
@@ -53,9 +57,11 @@ def bench(
     names = options.read("dtype", dtype, partial(_several, parse=_precision))
     sizes = [] if size is None else options.read("size", size, partial(_several, parse=_size))
     shapes = [] if shape is None else options.read("shape", shape, partial(_several, parse=_shape))
-    for option, given_too in (("shape", bool(shapes)), ("scan", scan)):
-        if given_too and (sizes or (shapes and option != "shape")):
-            raise options.error(option, "other shapes are asked for already; leave one out")
+    ways = {"size": sizes, "shape": shapes, "scan": scan, "model": model}
+    twice = [option for option, asked in ways.items() if asked][1:]
+    if twice:
+        raise options.error(twice[0], "other shapes are asked for already; leave one out")
+    of_model = _of_model(model, seq_len, micro_batch, bandwidth)
     window = None if seconds is None else options.read("seconds", seconds, parsing.seconds)
     before = None if warmup is None else options.read("warmup", warmup, parsing.seconds)
     _refuse_several(device)
@@ -67,9 +73,10 @@ def bench(
         members = _members(ranks, device)
         chosen = members[ranks.rank].device
         ranks.together(lambda: _refuse_unknown(names, chosen))
+        usual = SECONDS if of_model is None else SECONDS_OF_MANY
         run = measurement.Run(
             chosen,
-            window or (SECONDS_GPU if chosen.is_gpu else SECONDS_CPU),
+            window or usual[chosen.is_gpu],
             before,
             devices.why_no_gpu() if device is None else None,
             not no_save,
@@ -80,6 +87,8 @@ def bench(
             members=members,
             threads=devices.threads(),
         )
+        if of_model is not None:
+            return _of_each(of_model, run, names, progress)
         asked = [(n, n, n) for n in sizes] + shapes
         scanned = matmul.SCAN_GPU if chosen.is_gpu else matmul.SCAN_CPU
 
@@ -91,6 +100,37 @@ def bench(
 
         work = [(name, each) for name in names for each in of(name)]
         return _measured(run, work, scan, progress)
+
+
+def _of_model(
+    model: str | None, seq_len: Text | None, micro_batch: Text | None, bandwidth: bool
+) -> gemms.Work | None:
+    """The matmuls of --model."""
+    if model is None:
+        for option, text in (("seq_len", seq_len), ("micro_batch", micro_batch)):
+            if text is not None:
+                raise options.error(option, "goes with --model")
+        return None
+    if together.here().size > 1:
+        raise options.error("model", "is measured on one device; run it without torchrun")
+    if bandwidth:
+        raise options.error("bandwidth", "stands alone; leave --model out")
+    shape = options.read("model", model, models.find)
+    tokens, _, _ = subject.sequence(shape, seq_len)
+    rows = 1 if micro_batch is None else options.read("micro_batch", micro_batch, parsing.whole)
+    return gemms.work(shape, tokens, rows)
+
+
+def _of_each(
+    work: gemms.Work,
+    run: measurement.Run,
+    dtypes: Sequence[str],
+    progress: Callable[[str], None],
+) -> Report:
+    try:
+        return Report("bench", [gemms.measure(work, run, dtype, progress) for dtype in dtypes])
+    finally:
+        progress("")
 
 
 def is_another_rank() -> bool:

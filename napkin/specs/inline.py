@@ -61,6 +61,10 @@ def model(text: str) -> Model | Stack:
     given = _letters(kind, rest)
     if kind == LINEAR:
         return _stack(text.strip(), given)
+    # In a design of one's own, what is not said is plain: as many heads, of equal shares.
+    given.setdefault("kv", given["H"])
+    if given["d"] % given["H"] == 0:
+        given.setdefault("hd", given["d"] // given["H"])
     names = LETTERS | OWN_NAMES.get(kind, {})
     fields = {names[letter]: value for letter, value in given.items()}
     shown = {name: letter for letter, name in names.items()}

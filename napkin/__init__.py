@@ -10,6 +10,7 @@ _HOMES = {
     "train_time": "napkin.api",
     "max_model": "napkin.api",
     "mfu": "napkin.api",
+    "flops": "napkin.api",
     "peak": "napkin.specs.accelerators",
     "NapkinError": "napkin.errors",
 }

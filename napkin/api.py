@@ -9,6 +9,7 @@ from typing import ParamSpec
 
 from napkin.questions import answer
 from napkin.questions.answer import Report
+from napkin.questions.flops import flops as _flops
 from napkin.questions.max_model import max_model as _max_model
 from napkin.questions.mfu import mfu as _mfu
 from napkin.questions.train_time import train_time as _train_time
@@ -44,3 +45,4 @@ def _writing_itself(question: Callable[Options, answer.Answer]) -> Callable[Opti
 train_time = _writing_itself(_train_time)
 max_model = _writing_itself(_max_model)
 mfu = _writing_itself(_mfu)
+flops = _writing_itself(_flops)

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from napkin.cli import app
 from napkin.specs.folders import shipped_folder
-from tests.running import Ran, napkin
+from tests.running import DATA, Ran, napkin
 
 GROUP: Any = typer.main.get_command(app)
-ASKED = ("train-time", "max-model", "mfu", "hardware")
+ASKED = ("train-time", "max-model", "mfu", "flops", "models", "hardware")
 
 NUMBERS = st.sampled_from(
     [
@@ -44,16 +44,22 @@ WORDS = st.sampled_from(
     [
         *("h100-sxm", "a100", "NVIDIA H100", "l40s", "rtx-4090", "bf16", "fp8", "fp32", "mixed"),
         *("adamw", "adam8bit", "sgd", "json", "csv", "markdown", "svg", "table", "full", "none"),
-        *("promised", "measured", "none.yaml", "/", ".", "~", "a/b"),
+        *("promised", "measured", "none.yaml", "/", ".", "~", "a/b", "config.json"),
+        *("llama-3-8b", "llama", "meta-llama/Llama-3.1-8B", "linear:L=2,d=8", "llama:", "L=1"),
+        *("llama:L=2,d=64,H=4,kv=2,ff=96,V=100", "gpt2:L=0,d=1,H=1,ff=1,V=1", "palm", "exact-full"),
     ]
 )
 VALUES = NUMBERS | WORDS | st.text(max_size=20)
 
 
 def options_of(command: str) -> list[str]:
-    # --output writes files: tests of its own look at it.
+    # --output writes files, --check builds models: tests of their own look at them.
     parameters = GROUP.get_command(None, command).params
-    return [p.opts[0] for p in parameters if p.name != "output" and p.opts[0].startswith("-")]
+    return [
+        p.opts[0]
+        for p in parameters
+        if p.name not in ("output", "check") and p.opts[0].startswith("-")
+    ]
 
 
 OPTIONS = {command: options_of(command) for command in ASKED}
@@ -68,6 +74,8 @@ def command_lines(draw: st.DrawFn) -> list[str]:
         "train-time": ["--params", "70e9", "--tokens", "15e12", "--gpus", "1024"],
         "max-model": ["--gpus", "8"],
         "mfu": ["--params", "7e9", "--tokens-per-second", "9600", "--gpus", "1"],
+        "flops": ["--model", "qwen3-0.6b"],
+        "models": ["gpt2"],
         "hardware": ["h100-sxm"],
     }[command]
     line = [command, *(usual if draw(st.booleans()) else [])]
@@ -150,6 +158,41 @@ def test_any_file_is_read_or_refused_in_one_line(content: bytes) -> None:
             ["hardware", str(path), "h100-sxm", "--format", "json"],
             ["train-time", "--params", "7B", "--tokens", "1T", "--gpus", "8", "-H", str(path)],
             ["max-model", "--gpus", "8", "--hardware", str(path), "--format", "json"],
+        ):
+            check(napkin(line), line)
+
+
+CONFIGS = [json.loads(path.read_text("utf-8")) for path in sorted((DATA / "configs").glob("*"))]
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=5,
+)
+
+
+@st.composite
+def nearly_a_config(draw: st.DrawFn) -> dict[str, Any]:
+    """A config.json with a few fields changed, dropped or nested."""
+    fields = dict(draw(st.sampled_from(CONFIGS)))
+    for _ in range(draw(st.integers(1, 3))):
+        name = draw(st.sampled_from(sorted(fields)))
+        if draw(st.booleans()):
+            fields[name] = draw(JUNK)
+        else:
+            del fields[name]
+    return {"model_type": "other", "text_config": fields} if draw(st.booleans()) else fields
+
+
+@settings(max_examples=200, deadline=None)
+@given(nearly_a_config())
+def test_any_config_is_counted_or_refused_in_one_line(fields: dict[str, Any]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "config.json"
+        path.write_text(json.dumps(fields))
+        for line in (
+            ["models", folder],
+            ["flops", "--model", str(path), "--format", "json"],
+            ["train-time", "--model", str(path), "--tokens", "1T", "--gpus", "8"],
         ):
             check(napkin(line), line)
 

@@ -117,11 +117,11 @@ def _rank(model: Model | Stack, rank: Text | None) -> Quantity | None:
     if rank is None:
         return None
     r = options.quantity("lora_rank", rank, parsing.whole, "r", "rank of the adapters", "1")
-    if isinstance(model, Stack) or model.attention.latent is not None or model.mlp is None:
-        problem = "adapters are counted for attention and a dense MLP alone"
-        raise options.error("lora_rank", f"{problem}, which {model.name} has not")
-    if model.moe_layers:
+    if not isinstance(model, Stack) and model.moe_layers:
         raise options.error("lora_rank", f"adapters of experts ({model.name}) are not counted yet")
+    if isinstance(model, Stack) or model.attention.latent is not None or model.mlp is None:
+        problem = "adapters are counted for attention and an MLP alone"
+        raise options.error("lora_rank", f"{problem}, which {model.name} has not")
     return r
 
 

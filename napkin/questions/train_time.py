@@ -71,6 +71,8 @@ def train_time(
     """
     size = params if model is None else model
     options.required("train-time", TRAIN_TIME, params=size, tokens=tokens, gpus=gpus)
+    if model is None and seq_len is not None:
+        raise options.error("seq_len", "goes with --model")
     about = subject.read(params, active_params, model, convention, seq_len)
     D, e = _tokens(tokens, epochs)
     share = ASSUMED_MFU if mfu is None else mfu

@@ -40,7 +40,7 @@ def not_found(wanted: str) -> str:
     if "," in wanted:
         return f"{quoted(wanted)} has a comma, which separates scenarios; write one name"
     known = model_names()
-    fits = [name for name in known if alike(wanted) in name] if len(wanted) > 2 else []
+    fits = [name for name in known if name.startswith(alike(wanted))] if len(wanted) > 2 else []
     if fits:
         which = fits[0] if len(fits) == 1 else f"one of: {', '.join(fits)}"
         return f"{quoted(wanted)} is no exact name; write {which}"

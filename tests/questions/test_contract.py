@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import napkin
+from napkin.questions.conventions import CONVENTIONS
 from tests.running import answer, answers
 
 KEYS = {
@@ -21,6 +22,10 @@ KEYS = {
     "bench --device cpu --size 64 --seconds 0.01": (
         "device device_name dtype shape flops_per_second samples promised ratio saved_to"
     ),
+    "flops --model llama-3-8b --seq-len 8192": (
+        "params active_params matmul_params forward_per_token backward_per_token training_per_token"
+    ),
+    "models llama-3-8b": "params active_params matmul_params parts",
     "hardware h100-sxm": (
         "name vendor peak memory_bytes memory_visible_bytes memory_bandwidth tdp_watts "
         "device_names measured"
@@ -99,11 +104,16 @@ PYTHON: list[tuple[str, Any, dict[str, Any]]] = [
             "recompute": "full",
         },
     ),
+    (
+        "flops --model qwen3-0.6b --seq-len 4096 --recompute selective --tokens 1T",
+        napkin.flops,
+        {"model": "qwen3-0.6b", "seq_len": 4096, "recompute": "selective", "tokens": 1e12},
+    ),
 ]
 
 
 @pytest.mark.parametrize(
-    ("command", "ask", "options"), PYTHON, ids=["train-time", "max-model", "mfu"]
+    ("command", "ask", "options"), PYTHON, ids=[command.split()[0] for command, *_ in PYTHON]
 )
 def test_python_and_the_command_line_give_one_document(
     command: str, ask: Any, options: dict[str, Any]
@@ -113,6 +123,14 @@ def test_python_and_the_command_line_give_one_document(
     assert document == answer(command)
     assert (document["result"], document["notes"]) == (found.result, found.notes)
     assert (document["derivation"], document["warnings"]) == (found.derivation, found.warnings)
+
+
+def test_train_time_and_mfu_name_all_conventions_of_a_model() -> None:
+    asked = "train-time --model llama-3-8b --tokens 15T --gpus 1024"
+    assert list(answer(asked)["result"]["conventions"]) == list(CONVENTIONS)
+    found = answer("mfu --model llama-3-8b --tokens-per-second 9600 --gpus 1")["result"]
+    assert list(found["conventions"]) == list(CONVENTIONS)
+    assert None not in found["conventions"].values()
 
 
 def test_python_gets_the_same_errors() -> None:
@@ -135,6 +153,11 @@ def evaluated(step: dict[str, Any]) -> float:
         "mfu --params 7.3e9 --step-time 2.1s --seq-len 4096 --micro-batch 3 --grad-accum 7 --gpus 24 --recompute full",
         "mfu --params 7.3e9 --tokens 1e12 --gpu-hours 31234 --frozen-base",
         "mfu --flops 5368709120000 --time 0.03s --gpus 3",
+        "train-time --model gemma-3-1b --tokens 2T --gpus 8 --convention exact-causal",
+        "mfu --model deepseek-v3 --step-time 2s --seq-len 4096 --global-batch 15360 --gpus 2048 --convention megatron --recompute selective",
+        "flops --model deepseek-v2 --seq-len 5000 --global-batch 7 --recompute full",
+        "flops --model llama-3-8b --lora-rank 16 --tokens 1T",
+        "models gpt-oss-20b",
     ],
 )
 def test_the_numbers_of_every_step_evaluate_to_its_value(command: str) -> None:

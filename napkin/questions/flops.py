@@ -9,11 +9,12 @@ from napkin.errors import NapkinError, quoted
 from napkin.quantity import Quantity, given
 from napkin.questions import counting, options, subject
 from napkin.questions.answer import Answer, Inputs, Words
-from napkin.questions.conventions import CONVENTIONS, attention, recomputed, training
-from napkin.questions.conventions import Attention as AttentionCost
+from napkin.questions.conventions import CONVENTIONS
 from napkin.questions.examples import FLOPS
 from napkin.questions.options import Text
 from napkin.questions.parts import Counted, counted, size
+from napkin.questions.per_token import Attention as AttentionCost
+from napkin.questions.per_token import attention, recomputed, training
 from napkin.specs import models
 from napkin.specs.model import Model, Stack
 

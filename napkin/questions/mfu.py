@@ -110,9 +110,10 @@ def _subject(
 ) -> Subject | None:
     """None where the FLOP are counted already, by whoever gave them."""
     if params is None and model is None:
-        for option, text in (("active_params", active_params), ("convention", convention)):
-            if text is not None:
-                raise options.error(option, "goes with --params or --model")
+        if active_params is not None:
+            raise options.error("active_params", "goes with --params")
+        if convention is not None:
+            raise options.error("convention", "goes with --params or --model")
         return None
     return subject.read(params, active_params, model, convention, seq_len)
 
@@ -211,7 +212,7 @@ def _by_convention(MFU: Quantity, model: _Model) -> dict[str, float | None]:
     if model.counts and model.f is not None and model.about is not None:
         for name, f in model.about.flop.items():
             found[name] = MFU.value * (f.value / model.f.value)
-        if model.frozen_base:
+        if model.frozen_base or not model.about.flop:
             found[SIX_N] = MFU.value
     return found
 

@@ -1,6 +1,7 @@
 """The model that a question is about, by its parameters alone or by its shape."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from napkin import parsing, units
 from napkin.accounting import compute
@@ -10,8 +11,9 @@ from napkin.questions.answer import Inputs
 from napkin.questions.conventions import CONVENTIONS, SIX_N
 from napkin.questions.options import Text
 from napkin.questions.state import parameters
-from napkin.specs import models
-from napkin.specs.model import Model, Stack
+
+if TYPE_CHECKING:
+    from napkin.specs.model import Model, Stack
 
 USUAL_SEQ_LEN = 4096  # tokens; where the model is made for fewer, as many
 
@@ -23,9 +25,9 @@ class Subject:
     N: Quantity
     N_act: Quantity
     convention: str
-    flop: dict[str, Quantity]
+    flop: dict[str, Quantity] = field(default_factory=dict)  # by shape; empty without
     again: dict[str, Quantity] = field(default_factory=dict)  # what --recompute adds
-    model: Model | Stack | None = None
+    model: "Model | Stack | None" = None
     T: Quantity | None = None  # where --seq-len was given
     inputs: Inputs = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -34,7 +36,7 @@ class Subject:
     @property
     def f(self) -> Quantity:
         """f in FLOP/token, as asked for."""
-        return self.flop[self.convention]
+        return self.flop[self.convention] if self.flop else compute.flop_per_token(self.N_act)
 
     @property
     def said(self) -> str:
@@ -69,16 +71,16 @@ def read(
             dashed = name.replace("_", "-")
             raise options.error("convention", f"{dashed} needs the model's shape: give --model")
         N, N_act = parameters(params, active_params)
-        return Subject(
-            N, N_act, name, {SIX_N: compute.flop_per_token(N_act)}, inputs=_inputs(N, N_act, name)
-        )
+        return Subject(N, N_act, name, inputs=_inputs(N, N_act, name))
     for option, text in (("params", params), ("active_params", active_params)):
         if text is not None:
             raise options.error(option, "--model says it already; leave one out")
+    from napkin.specs import models  # only a model's own questions wait for its readers
+
     return _of_shape(options.read("model", model, models.find), name, seq_len)
 
 
-def sequence(model: Model | Stack, seq_len: Text | None) -> tuple[int, str, list[str]]:
+def sequence(model: "Model | Stack", seq_len: Text | None) -> tuple[int, str, list[str]]:
     """T in tokens, its source, and what to warn of."""
     longest = model.longest
     if seq_len is None:
@@ -90,9 +92,11 @@ def sequence(model: Model | Stack, seq_len: Text | None) -> tuple[int, str, list
     return tokens, "--seq-len", []
 
 
-def _of_shape(model: Model | Stack, name: str, seq_len: Text | None) -> Subject:
+def _of_shape(model: "Model | Stack", name: str, seq_len: Text | None) -> Subject:
     tokens, source, warnings = sequence(model, seq_len)
-    T, N, N_act, flop, again = conventions.of_model(model, tokens, source)
+    from napkin.questions.per_token import of_model
+
+    T, N, N_act, flop, again = of_model(model, tokens, source)
     assumed = "" if seq_len is not None else f", sequences of {tokens:,} tokens (assumed)"
     inputs = _inputs(N, N_act, name) | {"model": model.name, "seq_len": tokens}
     given = None if seq_len is None else T

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from napkin.questions import conventions
+from napkin.questions.conventions import CONVENTIONS
 from napkin.questions.parts import counted
+from napkin.questions.per_token import of_model
 from napkin.specs import models
 from napkin.specs.folders import model_names
 from napkin.specs.model import Model
@@ -72,10 +73,10 @@ PER_TOKEN = golden("flops_per_token", has="palm")
 
 @pytest.mark.parametrize("case", PER_TOKEN, ids=ids(PER_TOKEN))
 def test_each_convention_is_the_sum_that_it_names(case: dict[str, Any]) -> None:
-    found = conventions.of_model(config(case["inputs"]["model"]), case["inputs"]["T"], "").flop
+    found = of_model(config(case["inputs"]["model"]), case["inputs"]["T"], "").flop
     renamed = {"six_n": "sixN_active", "six_n_non_embedding": "sixN_non_embedding"}
     assert {name: f.value for name, f in found.items()} == {
-        name: case["expected"][renamed.get(name, name)] for name in conventions.CONVENTIONS
+        name: case["expected"][renamed.get(name, name)] for name in CONVENTIONS
     }
 
 

@@ -5,13 +5,13 @@ from functools import partial
 
 from napkin import parsing, units
 from napkin.accounting import memory
-from napkin.quantity import Quantity, given
+from napkin.quantity import Quantity
 from napkin.questions import options
 from napkin.questions import state as states
 from napkin.questions.answer import Answer, Inputs, Words, value_of
 from napkin.questions.examples import MAX_MODEL
 from napkin.questions.options import Text
-from napkin.questions.promised import DEFAULT_HARDWARE, device, how_found, printed_memory
+from napkin.questions.room import Room, room
 from napkin.specs import optimizers
 
 DEFAULT_PRECISION = "fp32"
@@ -26,21 +26,6 @@ class _State:
     said: str  # `fp32, adamw`
     inputs: Inputs
     notes: list[str]
-
-
-@dataclass(slots=True)
-class _Room:
-    """The memory of one GPU in B/GPU, and whose it is."""
-
-    capacity: Quantity
-    visible: Quantity | None  # what the driver reports instead
-    reserve: Quantity | None
-    said: str  # `H100 SXM`, or `80 GB (74.51 GiB)`
-    hardware: str | None
-    notes: list[str]
-
-    def usable(self, capacity: Quantity) -> Quantity:
-        return capacity if self.reserve is None else memory.usable(capacity, self.reserve)
 
 
 def max_model(
@@ -60,7 +45,7 @@ def max_model(
     options.required("max-model", MAX_MODEL, gpus=gpus)
     n = options.quantity("gpus", gpus, parsing.whole, "n", "GPUs", "GPU")
     state = _state(precision, optimizer, bytes_per_param)
-    return _answer(n, state, _room(hardware, memory, reserve))
+    return _answer(n, state, room(hardware, memory, reserve))
 
 
 def _state(precision: str | None, optimizer: str | None, bytes_per_param: Text | None) -> _State:
@@ -102,36 +87,17 @@ def _other_recipe(name: str, s: Quantity, o: optimizers.Optimizer) -> list[str]:
     return [f"mixed precision {says.format('too')}: it saves activations and time"]
 
 
-def _room(hardware: str | None, size: Text | None, reserve: Text | None) -> _Room:
-    held = None
-    if reserve is not None:
-        held = options.quantity("reserve", reserve, parsing.share, "reserve", "held back", "%")
-    less = "" if held is None else f" less {held}"
-    if size is not None:
-        label = "memory of one GPU"
-        capacity = options.quantity("memory", size, parsing.memory, "M₁", label, "B/GPU")
-        notes = [] if hardware is None else [f"--memory stands in for that of {hardware}"]
-        return _Room(capacity, None, held, units.gb_and_gib(capacity.value) + less, None, notes)
-    wanted = DEFAULT_HARDWARE if hardware is None else hardware
-    accelerator = device(wanted)
-    notes = how_found(accelerator, wanted)
-    seen = accelerator.memory_visible
-    visible = seen and given("M₁", "memory the driver reports", seen.value, "B/GPU", seen.source)
-    said = accelerator.short_name + less
-    return _Room(printed_memory(accelerator), visible, held, said, accelerator.key, notes)
-
-
-def _answer(n: Quantity, state: _State, room: _Room) -> Answer:
-    M1 = room.usable(room.capacity)
+def _answer(n: Quantity, state: _State, of: Room) -> Answer:
+    M1 = of.usable(of.capacity)
     M = memory.pooled(n, M1)
     N = memory.largest_model(M, state.s)
     N1 = memory.largest_replicated(M1, state.s)
     inputs = {
         "gpus": n.value,
-        "hardware": room.hardware,
-        "memory": room.capacity.value,
+        "hardware": of.hardware,
+        "memory": of.capacity.value,
         **state.inputs,
-        "reserve": value_of(room.reserve),
+        "reserve": value_of(of.reserve),
     }
     result = {
         "params": int(N.value),
@@ -139,25 +105,23 @@ def _answer(n: Quantity, state: _State, room: _Room) -> Answer:
         "memory_bytes": M.value,
         "params_replicated": int(N1.value),
     }
-    words = partial(_words, n, state, room, M, N, N1)
+    words = partial(_words, n, state, of, M, N, N1)
     return Answer("max-model", inputs, result, words, (N,), (N1,))
 
 
-def _words(
-    n: Quantity, state: _State, room: _Room, M: Quantity, N: Quantity, N1: Quantity
-) -> Words:
-    rest = "no activations, nothing else" if room.reserve is None else "the rest in the reserve"
+def _words(n: Quantity, state: _State, of: Room, M: Quantity, N: Quantity, N1: Quantity) -> Words:
+    rest = "no activations, nothing else" if of.reserve is None else "the rest in the reserve"
     notes = [
         f"the pooled bound: all state sharded over all GPUs, {rest}",
         f"one GPU alone, unsharded, holds {units.count(N1.value)}; "
         f"all {n.value:,} pool {units.gb_and_gib(M.value)}",
     ]
-    if room.visible is not None:
-        pool = memory.pooled(n, room.usable(room.visible))
+    if of.visible is not None:
+        pool = memory.pooled(n, of.usable(of.visible))
         most = units.count(memory.largest_model(pool, state.s).value)
-        notes.append(f"by the driver's own {units.gb_and_gib(room.visible.value)} a GPU: {most}")
+        notes.append(f"by the driver's own {units.gb_and_gib(of.visible.value)} a GPU: {most}")
     return Words(
         str(N),
-        f"at most, on {n.value:,} × {room.said} · {state.said}",
-        [*notes, *state.notes, *room.notes],
+        f"at most, on {n.value:,} × {of.said} · {state.said}",
+        [*notes, *state.notes, *of.notes],
     )

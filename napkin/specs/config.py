@@ -65,6 +65,14 @@ class Config:
             raise self.error(name, f"{quoted(value)} is neither true nor false")
         return value
 
+    def word(self, name: str, default: str) -> str:
+        value = self.fields.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, str):
+            raise self.error(name, f"{quoted(value)} is not a word")
+        return value
+
     def items(self, name: str) -> list[Any]:
         """A list; empty where it is absent or null."""
         value = self.fields.get(name)

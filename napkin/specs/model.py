@@ -38,6 +38,7 @@ class Mlp:
     width: int
     gated: bool
     bias: bool = False
+    activation: str = ""  # as config.json names it, where a plain MLP's kind matters
 
 
 @dataclass(frozen=True, slots=True)

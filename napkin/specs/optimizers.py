@@ -36,6 +36,9 @@ class Optimizer(NamedTuple):
     moments: tuple[tuple[str, str], ...]  # (symbol, label)
     moment_bytes: float | None = None  # where it does not follow the precision
     note: str = ""
+    foreach: int = 1  # what a step needs beside the state: copies of all that it updates,
+    loop: int = 3  # or, tensor by tensor, copies of the largest one,
+    fused: bool = False  # or, in one kernel, nothing
 
 
 _ADAM = (("m", "first moment"), ("v", "second moment"))
@@ -44,23 +47,30 @@ _ADAM = (("m", "first moment"), ("v", "second moment"))
 _BLOCKWISE_8BIT = 1 + 4 / 256
 
 OPTIMIZERS = {
-    "adamw": Optimizer(_ADAM),
+    "adamw": Optimizer(_ADAM, fused=True),
     "adam8bit": Optimizer(
-        _ADAM, _BLOCKWISE_8BIT, "8-bit moments: 1 byte and a fp32 scale per block of 256"
+        _ADAM,
+        _BLOCKWISE_8BIT,
+        "8-bit moments: 1 byte and a fp32 scale per block of 256",
+        foreach=0,
+        loop=0,
+        fused=True,
     ),
-    "sgd": Optimizer((), note="plain SGD keeps no state"),
-    "momentum": Optimizer((("m", "momentum"),)),
-    "adagrad": Optimizer((("v", "sum of squares"),)),
-    "rmsprop": Optimizer((("v", "mean of squares"),)),
+    "sgd": Optimizer((), note="plain SGD keeps no state", foreach=0, loop=0, fused=True),
+    "momentum": Optimizer((("m", "momentum"),), foreach=0, loop=0, fused=True),
+    "adagrad": Optimizer((("v", "sum of squares"),), foreach=2, loop=2, fused=True),
+    "rmsprop": Optimizer((("v", "mean of squares"),), loop=2),
     "adafactor": Optimizer(
         (),
         note="adafactor's row and column factors depend on the shapes and are not counted: "
         "0.01 B/param on GPT-2",
+        loop=2,
     ),
     "lion": Optimizer((("m", "momentum"),)),
     "muon": Optimizer(
         (("m", "momentum"),),
         note="muon updates hidden matrices; embeddings and norms stay with AdamW, at two moments",
+        foreach=0,
     ),
 }
 

@@ -19,7 +19,9 @@ def gpt2(config: Config) -> Model:
         d_model=d_model,
         layers=config.main_size("n_layer", "num_hidden_layers", default=12, most=MOST_LAYERS),
         attention=_heads(config, d_model, heads),
-        mlp=Mlp(config.size("n_inner", default=4 * d_model), gated=False, bias=True),
+        mlp=_mlp(
+            config, config.size("n_inner", default=4 * d_model), "activation_function", "gelu_new"
+        ),
         tied=config.flag("tie_word_embeddings", True),
         position_rows=longest,
         longest=longest,
@@ -36,7 +38,9 @@ def gpt_neox(config: Config) -> Model:
         d_model=d_model,
         layers=config.main_size("num_hidden_layers", default=44, most=MOST_LAYERS),
         attention=_heads(config, d_model, heads, bias),
-        mlp=Mlp(config.main_size("intermediate_size", default=24576), gated=False, bias=True),
+        mlp=_mlp(
+            config, config.main_size("intermediate_size", default=24576), "hidden_act", "gelu"
+        ),
         tied=config.flag("tie_word_embeddings", False),
         longest=config.size("max_position_embeddings", default=LONGEST),
     )
@@ -55,7 +59,9 @@ def opt(config: Config) -> Model:
         d_model=d_model,
         layers=config.main_size("num_hidden_layers", default=12, most=MOST_LAYERS),
         attention=_heads(config, d_model, heads, bias),
-        mlp=Mlp(config.main_size("ffn_dim", default=3072), gated=False, bias=bias),
+        mlp=_mlp(
+            config, config.main_size("ffn_dim", default=3072), "activation_function", "relu", bias
+        ),
         tied=config.flag("tie_word_embeddings", True),
         table_width=config.size("word_embed_proj_dim", default=d_model),
         position_rows=longest + 2,  # OPT's positions begin at 2
@@ -63,6 +69,10 @@ def opt(config: Config) -> Model:
         final_norm=before and not config.flag("_remove_final_layer_norm", False),
         longest=longest,
     )
+
+
+def _mlp(config: Config, width: int, name: str, usual: str, bias: bool = True) -> Mlp:
+    return Mlp(width, gated=False, bias=bias, activation=config.word(name, usual))
 
 
 def _heads(config: Config, d_model: int, heads: int, bias: bool = True) -> Attention:

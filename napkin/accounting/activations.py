@@ -1,0 +1,148 @@
+"""Bytes that one layer keeps for the backward pass, part by part.
+
+Whole numbers, of what transformers 5.24's modules save (tests/checking measures them); each
+part has its formula beside it. n = B·T tokens, s bytes a value; H query and K key-value heads
+of width h, e = n·h·(H + K) what the head norms see. Softmax and RMSNorm are computed in fp32.
+"""
+
+from typing import NamedTuple
+
+RNG = 24  # bytes of random state that the fused attention of a GPU keeps, dropout or not
+
+
+class Sizes(NamedTuple):
+    """Of one micro-batch on one GPU."""
+
+    B: int
+    T: int
+    d: int
+    H: int
+    K: int
+    h: int
+    F: int
+    V: int
+    s: int
+
+    @property
+    def n(self) -> int:
+        return self.B * self.T
+
+
+class Part(NamedTuple):
+    """What a part of a layer keeps, in bytes, and by which formula."""
+
+    bytes: int
+    formula: str
+
+
+def flash_attention(z: Sizes, rng: int = RNG) -> Part:
+    """Queries, keys, values, output and the log-sum-exp (FlashAttention 2205.14135)."""
+    kept = z.s * z.n * z.h * (2 * z.H + 2 * z.K) + 4 * z.n * z.H + rng
+    return Part(kept, "s·n·h·(2H + 2K) + 4·n·H")
+
+
+def eager_attention(z: Sizes) -> Part:
+    """Keys and values for every query head, the scores' softmax in fp32 and its cast."""
+    cast = 0 if z.s == 4 else z.s
+    kept = 4 * z.s * z.n * z.H * z.h + (4 + cast) * z.B * z.H * z.T**2
+    return Part(kept, f"4·s·n·H·h + {4 + cast}·B·H·T²")
+
+
+def recomputed_attention(z: Sizes) -> Part:
+    """Queries, keys, values and output: the scores are made again (Korthikanti 2205.05198)."""
+    return Part(z.s * z.n * z.h * (2 * z.H + 2 * z.K), "s·n·h·(2H + 2K)")
+
+
+def rms_norms(z: Sizes, count: int = 2) -> Part:
+    """x in fp32, normalised, the output, and 1/rms: Llama's."""
+    return Part(count * ((4 + 2 * z.s) * z.n * z.d + 4 * z.n), f"{count}·((4 + 2s)·n·d + 4n)")
+
+
+def fused_norms(z: Sizes, count: int = 2) -> Part:
+    """x, the output and 1/rms: a fused kernel's."""
+    return Part(count * (2 * z.s * z.n * z.d + 4 * z.n), f"{count}·(2s·n·d + 4n)")
+
+
+def gemma_norms(z: Sizes, count: int = 2, after: int = 0) -> Part:
+    """x and what is normalised in fp32, 1/rms, 1 + weight; the output too, but for the norms
+    that come `after` a sublayer."""
+    each = 8 * z.n * z.d + 4 * z.n + 4 * z.d
+    kept = (count + after) * each + count * z.s * z.n * z.d
+    return Part(kept, f"{count + after}·(8·n·d + 4n + 4d) + {count}·s·n·d")
+
+
+def olmo_norms(z: Sizes) -> Part:
+    """Norms after each sublayer, and the sublayers' inputs."""
+    return Part(2 * (8 * z.n * z.d + 4 * z.n) + 2 * z.s * z.n * z.d, "2·(8·n·d + 4n) + 2·s·n·d")
+
+
+def layer_norms(z: Sizes, inputs: int = 2) -> Part:
+    """Two LayerNorms: their inputs (one, where both share it), outputs, means and 1/std."""
+    kept = (inputs + 2) * z.s * z.n * z.d + 16 * z.n
+    return Part(kept, f"{inputs + 2}·s·n·d + 16n")
+
+
+def head_norms(z: Sizes) -> Part:
+    """Qwen3's of queries and keys."""
+    heads = z.n * (z.H + z.K)
+    return Part((4 + z.s) * heads * z.h + 4 * heads, "(4 + s)·e + 4·n·(H + K)")
+
+
+def gemma_head_norms(z: Sizes) -> Part:
+    heads = z.n * (z.H + z.K)
+    return Part(8 * heads * z.h + 4 * heads + 8 * z.h, "8·e + 4·n·(H + K) + 8h")
+
+
+def olmo_head_norms(z: Sizes) -> Part:
+    """One of all queries, one of all keys."""
+    return Part(8 * z.n * (z.H + z.K) * z.h + 8 * z.n, "8·e + 8n")
+
+
+def gated_mlp(z: Sizes, halves: int = 4) -> Part:
+    """Gate, up, what the gate lets through, and their product."""
+    return Part(halves * z.s * z.n * z.F, f"{halves}·s·n·F")
+
+
+def plain_mlp(z: Sizes, inside: int) -> Part:
+    """The second matmul's input, and `inside` what the activation function keeps: nothing
+    (ReLU), its input (GELU), four tensors (GELU written out)."""
+    return Part((1 + inside) * z.s * z.n * z.F, f"{1 + inside}·s·n·F")
+
+
+def fused_projections(z: Sizes, rng: int = RNG, rotated: bool = False) -> Part:
+    """Attention whose queries, keys and values stay in the buffer of one matmul (GPT-2); where
+    they are rotated (GPT-NeoX), rotated queries and keys and the merged heads too."""
+    times = 7 if rotated else 4
+    return Part(times * z.s * z.n * z.d + 4 * z.n * z.H + rng, f"{times}·s·n·d + 4·n·H")
+
+
+def routed_experts(z: Sizes, E: int, k: int) -> Part:
+    """k experts for every token, each gated, and the router (F is an expert's width)."""
+    kept = z.s * z.n * k * (4 * z.F + 2 * z.d) + 4 * z.n * E + 4 * z.n + 8 * z.n * k
+    return Part(kept, "s·n·k·(4F + 2d) + 4·n·E + 4n + 8·n·k")
+
+
+def block_input(z: Sizes) -> Part:
+    """All that a checkpointed block keeps."""
+    return Part(z.s * z.n * z.d, "s·n·d")
+
+
+def log_softmax(z: Sizes) -> Part:
+    """In fp32, and the loss itself."""
+    return Part(4 * z.n * z.V + 4, "4·n·V + 4")
+
+
+def rotary(z: Sizes, width: int, each: int) -> Part:
+    """Cosines and sines, which all layers share."""
+    return Part(2 * each * z.T * width, f"2·{each}·T·{width}")
+
+
+def loss_backward(z: Sizes) -> Part:
+    """Gradients of the loss and of the log-softmax, in fp32."""
+    return Part(8 * z.n * z.V, "8·n·V")
+
+
+def stack(B: int, d: int, L: int, s: int) -> Part:
+    """Inputs of each matrix and of the head, and the loss's two operands; the lecture's B·D·L
+    leaves out the first and the last (CS336 2025, lecture 2)."""
+    return Part(s * (B * d * (L + 1) + 2 * B), "s·(B·d·(L + 1) + 2B)")

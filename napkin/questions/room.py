@@ -1,0 +1,44 @@
+"""The memory of one GPU: as its box says, as its driver reports, or as it is given."""
+
+from dataclasses import dataclass
+
+from napkin import parsing, units
+from napkin.accounting import memory
+from napkin.quantity import Quantity, given
+from napkin.questions import options
+from napkin.questions.options import Text
+from napkin.questions.promised import DEFAULT_HARDWARE, device, how_found, printed_memory
+
+
+@dataclass(slots=True)
+class Room:
+    """The memory of one GPU in B/GPU, and whose it is."""
+
+    capacity: Quantity
+    visible: Quantity | None  # what the driver reports instead
+    reserve: Quantity | None
+    said: str  # `H100 SXM`, or `80 GB (74.51 GiB)`
+    hardware: str | None
+    notes: list[str]
+
+    def usable(self, capacity: Quantity) -> Quantity:
+        return capacity if self.reserve is None else memory.usable(capacity, self.reserve)
+
+
+def room(hardware: str | None, size: Text | None, reserve: Text | None) -> Room:
+    held = None
+    if reserve is not None:
+        held = options.quantity("reserve", reserve, parsing.share, "reserve", "held back", "%")
+    less = "" if held is None else f" less {held}"
+    if size is not None:
+        label = "memory of one GPU"
+        capacity = options.quantity("memory", size, parsing.memory, "M₁", label, "B/GPU")
+        notes = [] if hardware is None else [f"--memory stands in for that of {hardware}"]
+        return Room(capacity, None, held, units.gb_and_gib(capacity.value) + less, None, notes)
+    wanted = DEFAULT_HARDWARE if hardware is None else hardware
+    accelerator = device(wanted)
+    notes = how_found(accelerator, wanted)
+    seen = accelerator.memory_visible
+    visible = seen and given("M₁", "memory the driver reports", seen.value, "B/GPU", seen.source)
+    said = accelerator.short_name + less
+    return Room(printed_memory(accelerator), visible, held, said, accelerator.key, notes)

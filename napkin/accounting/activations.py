@@ -35,6 +35,10 @@ class Part(NamedTuple):
     formula: str
 
 
+def _times(count: int) -> str:
+    return "" if count == 1 else f"{count}·"
+
+
 def flash_attention(z: Sizes, rng: int = RNG) -> Part:
     """Queries, keys, values, output and the log-sum-exp (FlashAttention 2205.14135)."""
     kept = z.s * z.n * z.h * (2 * z.H + 2 * z.K) + 4 * z.n * z.H + rng
@@ -55,12 +59,14 @@ def recomputed_attention(z: Sizes) -> Part:
 
 def rms_norms(z: Sizes, count: int = 2) -> Part:
     """x in fp32, normalised, the output, and 1/rms: Llama's."""
-    return Part(count * ((4 + 2 * z.s) * z.n * z.d + 4 * z.n), f"{count}·((4 + 2s)·n·d + 4n)")
+    return Part(
+        count * ((4 + 2 * z.s) * z.n * z.d + 4 * z.n), f"{_times(count)}((4 + 2s)·n·d + 4n)"
+    )
 
 
 def fused_norms(z: Sizes, count: int = 2) -> Part:
     """x, the output and 1/rms: a fused kernel's."""
-    return Part(count * (2 * z.s * z.n * z.d + 4 * z.n), f"{count}·(2s·n·d + 4n)")
+    return Part(count * (2 * z.s * z.n * z.d + 4 * z.n), f"{_times(count)}(2s·n·d + 4n)")
 
 
 def gemma_norms(z: Sizes, count: int = 2, after: int = 0) -> Part:
@@ -68,7 +74,7 @@ def gemma_norms(z: Sizes, count: int = 2, after: int = 0) -> Part:
     that come `after` a sublayer."""
     each = 8 * z.n * z.d + 4 * z.n + 4 * z.d
     kept = (count + after) * each + count * z.s * z.n * z.d
-    return Part(kept, f"{count + after}·(8·n·d + 4n + 4d) + {count}·s·n·d")
+    return Part(kept, f"{_times(count + after)}(8·n·d + 4n + 4d) + {_times(count)}s·n·d")
 
 
 def olmo_norms(z: Sizes) -> Part:
@@ -120,6 +126,13 @@ def routed_experts(z: Sizes, E: int, k: int) -> Part:
     """k experts for every token, each gated, and the router (F is an expert's width)."""
     kept = z.s * z.n * k * (4 * z.F + 2 * z.d) + 4 * z.n * E + 4 * z.n + 8 * z.n * k
     return Part(kept, "s·n·k·(4F + 2d) + 4·n·E + 4n + 8·n·k")
+
+
+def korthikanti(z: Sizes, scores: bool) -> Part:
+    """A GPT block in 16 bits with dropout: 34·s·b·h, and 5·a·s²·b where the scores are kept
+    (2205.05198, equation 2)."""
+    kept = 34 * z.n * z.d + (5 * z.B * z.H * z.T**2 if scores else 0)
+    return Part(kept, "34·n·d + 5·B·H·T²" if scores else "34·n·d")
 
 
 def block_input(z: Sizes) -> Part:

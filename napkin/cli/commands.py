@@ -31,6 +31,11 @@ COMMANDS = {
         "What model FLOP utilization does a run reach?",
         examples.MFU,
     ),
+    "memory": Entry(
+        ASK,
+        "What does a training step keep on one GPU, and does it fit?",
+        examples.MEMORY,
+    ),
     "flops": Entry(
         CLOSER,
         "What does a token of this very model cost, by every convention?",

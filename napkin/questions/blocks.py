@@ -10,6 +10,7 @@ from napkin.specs.model import Model
 ATTENTION = ("flash", "eager")
 NORMS = ("upcast", "fused")
 RECOMPUTE = ("none", "selective", "full")
+FORMULAS = ("measured", "korthikanti")
 
 Parts = dict[str, Part]
 
@@ -22,6 +23,8 @@ class How:
     norm: str = "upcast"
     recompute: str = "none"
     chunked_loss: bool = False
+    formula: str = "measured"
+    autocast: bool = False  # bf16 matmuls on fp32 weights
     rng: int = kept.RNG  # 0 on a CPU
 
 
@@ -55,11 +58,15 @@ def sizes(model: Model, B: int, T: int, s: int) -> Sizes:
 def of_model(model: Model, B: int, T: int, s: int, how: How) -> Kept:
     """Raises NapkinError for a block that was never measured."""
     kind = model.architecture
+    if how.formula == "korthikanti":
+        return _by_korthikanti(model, sizes(model, B, T, s), how)
+    if how.autocast:
+        return _autocast(model, sizes(model, B, T, 2), how)
     if kind not in (*LLAMA, *GEMMA, *GPT, "olmo2") or (model.experts and model.dense_layers):
         raise options.error(
             "model",
-            f"the activations of {kind} layers were never measured; "
-            f"--params {model.name}'s number of parameters shows the states alone",
+            f"layers of {kind} were never measured; --activations korthikanti approximates them, "
+            "--params shows the states alone",
         )
     if how.attention == "eager" and kind in EAGER_UNKNOWN:
         raise options.error("attention", f"eager attention of {kind} was never measured")
@@ -86,6 +93,41 @@ def _rotary(model: Model, z: Sizes, how: How) -> Kept:
     head = {"final norm": last}
     if how.recompute != "full":
         head["rotary"] = kept.rotary(z, z.h, each)
+    return Kept(layer, head | _loss(z, how), kept.block_input(z))
+
+
+def _by_korthikanti(model: Model, z: Sizes, how: How) -> Kept:
+    """The published formula of a GPT block in 16 bits, dropout and all, for any model."""
+    if z.s != 2:
+        raise options.error("activations", "korthikanti's formula is one of 16-bit values")
+    stored = how.attention == "eager" and how.recompute == "none"
+    layer = {"GPT block": kept.korthikanti(z, stored)}
+    head = {"final norm": Part(2 * z.s * z.n * z.d, "2·s·n·d")} | _loss(z, how)
+    scores = "scores kept" if stored else "scores not kept"
+    note = f"layers by Korthikanti et al.'s formula of a GPT block with dropout, {scores}"
+    return Kept(layer, head, kept.block_input(z), (note,))
+
+
+def _autocast(model: Model, z: Sizes, how: How) -> Kept:
+    """Llama's under autocast: norms in fp32, a bf16 cast for each matmul, weights cast too."""
+    kind = model.architecture
+    if kind not in ("llama", "mistral") or how != How(autocast=True, rng=how.rng):
+        problem = "amp was measured for llama layers alone, with the other switches left alone"
+        raise options.error("precision", problem)
+    assert model.mlp is not None
+    weights = z.d * z.h * 2 * (z.H + z.K) + 3 * z.d * z.F
+    layer = {
+        "norms": Part(16 * z.n * z.d + 8 * z.n, "16·n·d + 8n"),
+        "casts": Part(10 * z.n * z.d, "10·n·d"),
+        "attention": kept.flash_attention(z, how.rng),
+        "MLP": kept.gated_mlp(z),
+        "cast weights": Part(2 * weights, "2·(2·d·h·(H + K) + 3·d·F)"),
+    }
+    head = {
+        "final norm": Part(10 * z.n * z.d + 4 * z.n, "10·n·d + 4n"),
+        "cast head": Part(2 * z.d * z.V, "2·d·V"),
+        "rotary": kept.rotary(z, z.h, 4),
+    }
     return Kept(layer, head | _loss(z, how), kept.block_input(z))
 
 

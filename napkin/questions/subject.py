@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from napkin import parsing, units
 from napkin.accounting import compute
-from napkin.quantity import Quantity
+from napkin.quantity import Quantity, given
 from napkin.questions import conventions, options
 from napkin.questions.answer import Inputs
 from napkin.questions.conventions import CONVENTIONS, SIX_N
@@ -78,6 +78,11 @@ def read(
     from napkin.specs import models  # only a model's own questions wait for its readers
 
     return _of_shape(options.read("model", model, models.find), name, seq_len)
+
+
+def told_by(model: "Model | Stack", q: Quantity) -> Quantity:
+    """A count of the model as an input: how it comes about is what `napkin models` shows."""
+    return given(q.symbol, q.label, q.value, q.unit, model.name)
 
 
 def sequence(model: "Model | Stack", seq_len: Text | None) -> tuple[int, str, list[str]]:

@@ -22,6 +22,27 @@ PRECISIONS = (
     "nf4",
 )
 
+# Bits of a value as it is stored, block scales in it (OCP MX 1.0; nvfp4: e4m3 for 16 values,
+# nf4: fp32 for 64).
+BITS = {
+    "fp64": 64,
+    "fp32": 32,
+    "fp16": 16,
+    "bf16": 16,
+    "fp8": 8,
+    "fp8_e5m2": 8,
+    "fp6_e3m2": 6,
+    "fp6_e2m3": 6,
+    "fp4": 4,
+    "int8": 8,
+    "int4": 4,
+    "mxfp8": 8.25,
+    "mxfp6": 6.25,
+    "mxfp4": 4.25,
+    "nvfp4": 4.5,
+    "nf4": 4.5,
+}
+
 # What torch and others call the same thing.
 ALIASES = {
     "fp8_e4m3": "fp8",

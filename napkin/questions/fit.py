@@ -1,0 +1,84 @@
+"""The question turned round: the largest micro-batch, sequence or model, the fewest GPUs."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from napkin import units
+from napkin.quantity import given as input_of
+from napkin.questions import memory_options, options
+from napkin.questions.answer import Answer
+from napkin.questions.memory import Asked, answered
+
+WAYS = ("micro-batch", "seq-len", "params", "gpus")
+MOST = 2**40  # of anything that is searched
+SMALLEST_MODEL = 1
+
+
+def fitted(given: dict[str, Any]) -> Answer:
+    """The answer at the setting that fits. Raises NapkinError where nothing is asked for."""
+    way = str(given.pop("fit")).replace("_", "-")
+    if way not in WAYS:
+        raise options.error("fit", f"{way!r} is not known here; write {', '.join(WAYS)}")
+    option = way.replace("-", "_")
+    if option in given:
+        raise options.error(option, "--fit asks for it; leave one out")
+    if option == "params":
+        return _params(given)
+    asked = memory_options.read(given)
+    if option == "gpus":
+        return _gpus(asked, "zero" in given)
+    if asked.about is None:
+        raise options.error("fit", f"{way} needs --model")
+    most = largest(lambda value: fits(asked.changed(option, value)))
+    if most == 0:
+        return answered(asked.changed(option, 1), f"no {way} fits, not even 1: ")
+    return answered(asked.changed(option, most), f"{way} {most:,} is the largest that fits: ")
+
+
+def _params(given: dict[str, Any]) -> Answer:
+    if "model" in given:
+        raise options.error("fit", "params goes without --model: its size is what is asked for")
+    asked = memory_options.read({**given, "params": 1})
+
+    def with_params(N: int) -> Asked:
+        of = input_of("N", "parameters", N, "param", "--fit")
+        return replace(asked, N=of, inputs=asked.inputs | {"params": N})
+
+    most = largest(lambda N: fits(with_params(N)), most=2**60)
+    return answered(with_params(most), f"{units.count(most)} parameters are the most that fit: ")
+
+
+def _gpus(asked: Asked, stage_given: bool) -> Answer:
+    """As many as it takes, everything sharded unless --zero says otherwise."""
+
+    def on(gpus: int) -> Asked:
+        zero = asked.setup.zero if stage_given else 3 if gpus > 1 else 0
+        return asked.on(gpus, zero)
+
+    if fits(on(1)):
+        return answered(on(1), "1 GPU is enough: ")
+    too_few = largest(lambda gpus: not fits(on(gpus)))
+    if too_few >= MOST:
+        return answered(on(asked.gpus), "no number of GPUs is enough: ")
+    return answered(on(too_few + 1), f"{too_few + 1:,} GPUs are the fewest that it fits: ")
+
+
+def fits(asked: Asked) -> bool:
+    """In the printed memory."""
+    return asked.step().peak.bytes <= asked.room.capacity.value
+
+
+def largest(holds: Callable[[int], bool], most: int = MOST) -> int:
+    """The largest whole number from 1 on for which it holds, 0 for none, `most` for all."""
+    if not holds(1):
+        return 0
+    low, high = 1, 2
+    while high < most and holds(high):
+        low, high = high, high * 2
+    if high >= most:
+        return most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

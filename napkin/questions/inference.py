@@ -1,0 +1,122 @@
+"""What serving a model takes on one GPU: its weights and its KV cache, no more."""
+
+from functools import partial
+from typing import Any
+
+from napkin import parsing, units
+from napkin.accounting import serving
+from napkin.errors import NapkinError, quoted
+from napkin.quantity import Quantity, given
+from napkin.questions import memory_options, options
+from napkin.questions.answer import Answer, Words
+from napkin.questions.options import Text
+from napkin.questions.parts import size
+from napkin.questions.room import Room, room
+from napkin.questions.step import shared_by
+from napkin.specs import dtypes
+from napkin.specs.model import Model, Stack
+
+ALLOWED = (
+    *("params", "model", "gpus", "hardware", "memory", "precision", "context", "batch"),
+    "exit_code",
+)
+CACHED = "bf16"  # what keys and values are kept in
+
+
+def inference(options_given: dict[str, Any]) -> Answer:
+    """Bytes of one GPU. Raises NapkinError."""
+    for option in options_given:
+        if option not in ALLOWED:
+            raise options.error(option, "is a setting of training; leave --inference out")
+    about, N = memory_options.model(options_given)
+    gpus = options.read("gpus", options_given.get("gpus", 1), parsing.whole)
+    precision = options.read("precision", options_given.get("precision", CACHED), _stored)
+    b = given("b", f"bytes of {precision}", dtypes.BITS[precision] / 8, "B/param", "--precision")
+    W = serving.weights(N, b)
+    KV = _cache(about, options_given)
+    total = serving.on_one(W, KV, shared_by(gpus))
+    where = room(options_given.get("hardware"), options_given.get("memory"), None)
+    inputs = {
+        "params": N.value,
+        "model": None if about is None else about.name,
+        "gpus": gpus,
+        "hardware": where.hardware,
+        "precision": precision,
+        "context": options_given.get("context"),
+        "batch": options_given.get("batch"),
+    }
+    none = dict.fromkeys(("master_weights", "gradients", "optimizer", "activations", "loss"))
+    kinds = {"weights": W.value / gpus, **none, "temporaries": None}
+    cache = None if KV is None else KV.value / gpus
+    result = {
+        "per_gpu_bytes": {**kinds, "kv_cache": cache, "peak": total.value},
+        "peak_phase": "inference",
+        "phases": [],
+        "capacity_bytes": where.capacity.value,
+        "fits": total.value <= where.capacity.value,
+    }
+    words = partial(_words, about, N, precision, gpus, where, total, KV)
+    return Answer("memory", inputs, result, words, (total,))
+
+
+def _stored(text: Text) -> str:
+    name = dtypes.precision(text)
+    if name not in dtypes.BITS:
+        raise NapkinError(f"{quoted(text)} is not stored; write one of {' '.join(dtypes.BITS)}")
+    return name
+
+
+def _cache(about: Model | Stack | None, asked: dict[str, Any]) -> Quantity | None:
+    """Of --batch sequences of --context tokens, where the model's shape is known."""
+    if about is None or isinstance(about, Stack):
+        for option in ("context", "batch"):
+            if option in asked:
+                raise options.error(option, "goes with the --model of a transformer")
+        return None
+    if "context" not in asked:
+        if "batch" in asked:
+            raise options.error("batch", "goes with --context")
+        return None
+    T = options.quantity("context", asked["context"], parsing.whole, "T", "context", "1")
+    B = options.quantity("batch", asked.get("batch", 1), parsing.whole, "B", "sequences", "1")
+    s = given("s", f"bytes of a {CACHED} value", dtypes.BITS[CACHED] / 8, "B", "the cache's")
+    a = about.attention
+    if a.latent is not None:
+        d_c = size("d_c", "compressed widths", a.latent.key_value + a.latent.rope)
+        return serving.latent_cache(size("L", "layers", about.layers), d_c, T, B, s)
+    H_kv, hd = size("H_kv", "key-value heads", a.kv_heads), size("hd", "head_dim", a.qk)
+    short = [(tokens, layers) for tokens, layers in about.windows if tokens < T.value]
+    if not short:
+        return serving.kv_cache(size("L", "layers", about.layers), H_kv, hd, T, B, s)
+    ((tokens, layers),) = short
+    T_w = given("T_w", "window", tokens, "1", about.name)
+    windowed = serving.of_layers(
+        "KV_w", size("L_window", "layers with a window", layers), H_kv, hd, T_w, B, s
+    )
+    rest = about.layers - layers
+    if not rest:
+        return windowed
+    L_all = size("L_all", "layers without", rest)
+    return serving.windowed_cache(serving.of_layers("KV_all", L_all, H_kv, hd, T, B, s), windowed)
+
+
+def _words(
+    about: Model | Stack | None,
+    N: Quantity,
+    precision: str,
+    gpus: int,
+    where: Room,
+    total: Quantity,
+    KV: Quantity | None,
+) -> Words:
+    from napkin.questions.memory import fits_in
+
+    of = units.count(N.value) if about is None else about.name
+    cache = "no cache: --context shows it" if KV is None else f"{KV} of cache"
+    split = f", split evenly over {gpus:,}" if gpus > 1 else ""
+    condition = f"to serve {of} in {precision} · {cache} · on {gpus:,} × {where.said}{split}"
+    notes, warnings = fits_in(where, total.value)
+    if precision == "nf4":
+        notes.append("nf4 with its scales is 4.5 bits; 4.127 with double quantization")
+    notes.append("weights and cache alone: no activations, no buffers of the engine")
+    return Words(units.gb_and_gib(total.value), condition, [*notes, *where.notes], warnings)

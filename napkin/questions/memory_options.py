@@ -1,0 +1,134 @@
+"""The options of `memory` as settings, and what was assumed for those that were not given."""
+
+from typing import TYPE_CHECKING, Any
+
+from napkin import parsing
+from napkin.errors import NapkinError, quoted
+from napkin.quantity import Quantity
+from napkin.questions import blocks, options, subject
+from napkin.questions.blocks import How
+from napkin.questions.examples import MEMORY
+from napkin.questions.parts import counted
+from napkin.questions.room import room
+from napkin.questions.step import STEPS, Setup
+from napkin.specs import models, optimizers
+from napkin.specs.model import Model, Stack
+
+if TYPE_CHECKING:
+    from napkin.questions.memory import Asked
+
+DEFAULT_PRECISION, DEFAULT_OPTIMIZER = "mixed", "adamw"
+STAGES = ("0", "1", "2", "3")
+OF_A_MODEL = (
+    *("micro_batch", "seq_len", "grad_accum", "recompute", "attention", "norm", "step"),
+    *("chunked_loss", "bucket_view", "activations"),
+)
+
+Given = dict[str, Any]
+
+
+def read(given: Given) -> "Asked":
+    """Raises NapkinError."""
+    from napkin.questions.memory import Asked
+
+    about, N = model(given)
+    if about is None:
+        for option in OF_A_MODEL:
+            if option in given:
+                raise options.error(option, "goes with --model: --params shows the states alone")
+    gpus = options.read("gpus", given.get("gpus", 1), parsing.whole)
+    precision, p = options.read(
+        "precision", given.get("precision", DEFAULT_PRECISION), optimizers.precision
+    )
+    optimizer, o = options.read(
+        "optimizer", given.get("optimizer", DEFAULT_OPTIMIZER), optimizers.optimizer
+    )
+    setup = Setup(p, o, gpus, _zero(given, gpus), **_of_model(about, given, o, precision))
+    inputs = {
+        "params": N.value,
+        "model": None if about is None else about.name,
+        "gpus": gpus,
+        "hardware": None,
+        "precision": precision,
+        "optimizer": optimizer,
+        "zero": setup.zero,
+        "micro_batch": None if about is None else setup.micro_batch,
+        "seq_len": None if about is None else setup.seq_len,
+        "recompute": None if about is None else setup.how.recompute,
+    }
+    where = room(given.get("hardware"), given.get("memory"), None)
+    inputs["hardware"] = where.hardware
+    return Asked(about, N, setup, where, f"{precision} {optimizer}", gpus, inputs)
+
+
+def model(given: Given) -> tuple[Model | Stack | None, Quantity]:
+    """The model, or its parameters alone."""
+    params, name = given.get("params"), given.get("model")
+    if name is None and params is None:
+        raise NapkinError(f"memory needs --model or --params, as in: {MEMORY}")
+    if name is None:
+        return None, options.quantity("params", params, parsing.count, "N", "parameters", "param")
+    if params is not None:
+        raise options.error("params", "--model says it already; leave one out")
+    found = options.read("model", name, models.find)
+    return found, subject.told_by(found, counted(found).N)
+
+
+def _zero(given: Given, ranks: int) -> int:
+    """Everything sharded where there are several to share it."""
+    if "zero" not in given:
+        return 3 if ranks > 1 else 0
+    return int(_one_of("zero", str(given["zero"]), STAGES))
+
+
+def _of_model(
+    about: Model | Stack | None, given: Given, optimizer: optimizers.Optimizer, precision: str
+) -> Given:
+    if about is None:
+        return {}
+    tokens, _, _ = subject.sequence(about, given.get("seq_len"))
+    accumulated = options.read("grad_accum", given.get("grad_accum", 1), parsing.whole)
+    step = _one_of("step", given.get("step", "foreach"), STEPS)
+    if step == "fused" and not optimizer.fused:
+        raise options.error(
+            "step", "torch has no fused step of this optimizer; write foreach or loop"
+        )
+    return {
+        "micro_batch": options.read("micro_batch", given.get("micro_batch", 1), parsing.whole),
+        "seq_len": 1 if isinstance(about, Stack) and "seq_len" not in given else tokens,
+        "accumulates": accumulated > 1,
+        "step": step,
+        "bucket_view": options.switch("bucket_view", given.get("bucket_view", False)),
+        "how": How(
+            attention=_one_of("attention", given.get("attention", "flash"), blocks.ATTENTION),
+            norm=_one_of("norm", given.get("norm", "upcast"), blocks.NORMS),
+            recompute=_one_of("recompute", given.get("recompute", "none"), blocks.RECOMPUTE),
+            chunked_loss=options.switch("chunked_loss", given.get("chunked_loss", False)),
+            formula=_one_of("activations", given.get("activations", "measured"), blocks.FORMULAS),
+            autocast=precision == "amp",
+        ),
+    }
+
+
+def _one_of(option: str, text: object, known: tuple[str, ...]) -> str:
+    if str(text) not in known:
+        said = f"{quoted(text)} is not known here; write {', '.join(known[:-1])} or {known[-1]}"
+        raise options.error(option, said)
+    return str(text)
+
+
+def assumed(setup: Setup) -> list[str]:
+    """Every setting that moves the answer, given or not."""
+    how = setup.how
+    loss = "chunked loss (no logits kept)" if how.chunked_loss else "log-softmax in fp32"
+    norms = "fused norms" if how.norm == "fused" else "norms in fp32"
+    again = "no recomputation" if how.recompute == "none" else f"{how.recompute} recomputation"
+    accumulation = "gradients accumulate" if setup.accumulates else "gradients set to None"
+    tokens = setup.micro_batch * setup.seq_len
+    return [
+        f"s = {setup.value_bytes} bytes a value, n = {tokens:,} tokens, h = head_dim, "
+        "H and K query and key-value heads",
+        f"micro-batch {setup.micro_batch:,} × {setup.seq_len:,} tokens, {again}, "
+        f"{how.attention} attention, {norms}, {loss}",
+        f"{setup.step} step, {accumulation}, no dropout, no KV cache, logits not held",
+    ]

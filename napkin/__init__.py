@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "train_time": "napkin.api",
     "max_model": "napkin.api",
+    "memory": "napkin.api",
     "mfu": "napkin.api",
     "flops": "napkin.api",
     "peak": "napkin.specs.accelerators",

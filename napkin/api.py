@@ -11,6 +11,7 @@ from napkin.questions import answer
 from napkin.questions.answer import Report
 from napkin.questions.flops import flops as _flops
 from napkin.questions.max_model import max_model as _max_model
+from napkin.questions.memory import memory as _memory
 from napkin.questions.mfu import mfu as _mfu
 from napkin.questions.train_time import train_time as _train_time
 
@@ -33,10 +34,14 @@ class Answer(answer.Answer):
         return markdown.text(Report(self.question, [self]))
 
 
-def _writing_itself(question: Callable[Options, answer.Answer]) -> Callable[Options, Answer]:
+def _writing_itself(
+    question: Callable[Options, answer.Answer | Report],
+) -> Callable[Options, Answer]:
     @wraps(question)
     def ask(*args: Options.args, **options: Options.kwargs) -> Answer:
         a = question(*args, **options)
+        if isinstance(a, Report):
+            (a,) = a.answers
         return Answer(a.question, a.inputs, a.result, a.say, a.steps, a.asides)
 
     return ask
@@ -44,5 +49,6 @@ def _writing_itself(question: Callable[Options, answer.Answer]) -> Callable[Opti
 
 train_time = _writing_itself(_train_time)
 max_model = _writing_itself(_max_model)
+memory = _writing_itself(_memory)
 mfu = _writing_itself(_mfu)
 flops = _writing_itself(_flops)

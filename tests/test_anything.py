@@ -16,7 +16,7 @@ from napkin.specs.folders import shipped_folder
 from tests.running import DATA, Ran, napkin
 
 GROUP: Any = typer.main.get_command(app)
-ASKED = ("train-time", "max-model", "mfu", "flops", "models", "hardware")
+ASKED = ("train-time", "max-model", "mfu", "memory", "flops", "models", "hardware")
 
 NUMBERS = st.sampled_from(
     [
@@ -44,6 +44,7 @@ WORDS = st.sampled_from(
     [
         *("h100-sxm", "a100", "NVIDIA H100", "l40s", "rtx-4090", "bf16", "fp8", "fp32", "mixed"),
         *("adamw", "adam8bit", "sgd", "json", "csv", "markdown", "svg", "table", "full", "none"),
+        *("micro-batch", "seq-len", "eager", "fused", "0", "3", "nf4", "linear:L=2,d=8"),
         *("promised", "measured", "none.yaml", "/", ".", "~", "a/b", "config.json"),
         *("llama-3-8b", "llama", "meta-llama/Llama-3.1-8B", "linear:L=2,d=8", "llama:", "L=1"),
         *("llama:L=2,d=64,H=4,kv=2,ff=96,V=100", "gpt2:L=0,d=1,H=1,ff=1,V=1", "palm", "exact-full"),
@@ -58,12 +59,12 @@ def options_of(command: str) -> list[str]:
     return [
         p.opts[0]
         for p in parameters
-        if p.name not in ("output", "check") and p.opts[0].startswith("-")
+        if p.name not in ("output", "check", "exit_code") and p.opts[0].startswith("-")
     ]
 
 
 OPTIONS = {command: options_of(command) for command in ASKED}
-FLAGS = {"--sparse", "--frozen-base"}
+FLAGS = {"--sparse", "--frozen-base", "--chunked-loss", "--bucket-view", "--inference"}
 
 
 @st.composite
@@ -74,6 +75,7 @@ def command_lines(draw: st.DrawFn) -> list[str]:
         "train-time": ["--params", "70e9", "--tokens", "15e12", "--gpus", "1024"],
         "max-model": ["--gpus", "8"],
         "mfu": ["--params", "7e9", "--tokens-per-second", "9600", "--gpus", "1"],
+        "memory": ["--model", "qwen3-0.6b"],
         "flops": ["--model", "qwen3-0.6b"],
         "models": ["gpt2"],
         "hardware": ["h100-sxm"],
@@ -193,6 +195,7 @@ def test_any_config_is_counted_or_refused_in_one_line(fields: dict[str, Any]) ->
             ["models", folder],
             ["flops", "--model", str(path), "--format", "json"],
             ["train-time", "--model", str(path), "--tokens", "1T", "--gpus", "8"],
+            ["memory", "--model", str(path), "--fit", "seq-len", "--format", "json"],
         ):
             check(napkin(line), line)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from napkin import __version__
+from napkin.specs.folders import models_folder
 
 ROOT = Path(__file__).parents[1]
 QUESTION = ["train-time", "--params", "70e9", "--tokens", "15e12", "--gpus", "1024"]
@@ -53,6 +54,12 @@ def test_pa_01_every_hardware_file_is_in_the_wheel(wheel: Path) -> None:
     assert names == shipped != set()
 
 
+def test_every_model_is_in_the_wheel(wheel: Path) -> None:
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".json")}
+    shipped = {f"napkin/data/models/{path.name}" for path in models_folder().glob("*.json")}
+    assert names == shipped != set()
+
+
 def test_pa_01_the_installed_command_answers_from_another_folder(python: Path) -> None:
     ran = run(python, *QUESTION)
     assert (ran.returncode, ran.stderr) == (0, "")
@@ -60,6 +67,9 @@ def test_pa_01_the_installed_command_answers_from_another_folder(python: Path) -
     script = python.with_name("napkin")
     version = subprocess.run([str(script), "--version"], capture_output=True, text=True)
     assert version.stdout == f"napkin {__version__}\n"
+    ran = run(python, "models", "llama-3-8b")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.startswith("8.03B parameters")
 
 
 def test_the_calculators_need_no_torch_and_bench_says_how_to_install_it(python: Path) -> None:

@@ -21,6 +21,8 @@ def fitted(given: dict[str, Any]) -> Answer:
     if way not in WAYS:
         raise options.error("fit", f"{way!r} is not known here; write {', '.join(WAYS)}")
     option = way.replace("-", "_")
+    if "bytes_per_param" in given:
+        raise options.error("bytes_per_param", "goes without --fit; write --precision, --optimizer")
     if option in given:
         raise options.error(option, "--fit asks for it; leave one out")
     if option == "params":

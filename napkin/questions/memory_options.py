@@ -23,6 +23,7 @@ OF_A_MODEL = (
     *("micro_batch", "seq_len", "grad_accum", "recompute", "attention", "norm", "step"),
     *("chunked_loss", "bucket_view", "activations"),
 )
+OF_A_TRANSFORMER = ("recompute", "attention", "norm", "chunked_loss", "activations")
 
 Given = dict[str, Any]
 
@@ -36,6 +37,10 @@ def read(given: Given) -> "Asked":
         for option in OF_A_MODEL:
             if option in given:
                 raise options.error(option, "goes with --model: --params shows the states alone")
+    if isinstance(about, Stack):
+        for option in OF_A_TRANSFORMER:
+            if option in given:
+                raise options.error(option, f"does nothing to {about.name}: it is matrices alone")
     gpus = options.read("gpus", given.get("gpus", 1), parsing.whole)
     precision, p = options.read(
         "precision", given.get("precision", DEFAULT_PRECISION), optimizers.precision

@@ -11,6 +11,7 @@ from functools import reduce
 from operator import add
 
 from napkin.accounting.compute import TRAINING
+from napkin.accounting.transformer import PARAM
 from napkin.quantity import Quantity, coefficient, define
 
 # A query and a key (a score), a score and a value: 2 FLOP for each value of a head's width.
@@ -18,6 +19,7 @@ FULL = coefficient(6, "FLOP·seq/token/token", "6 = 2 forward + 4 backward")
 HALF = coefficient(3, "FLOP·seq/token/token", "3 = 6 / 2: a token sees half of them")
 ONE_TOKEN = coefficient(1, "token/seq")
 FORWARD = coefficient(2, "FLOP/param/token", "2 = 1 multiply + 1 add")
+ONE_MULTIPLY_ADD = coefficient(1, "FLOP·seq/token/token", "half of the attention")
 FORWARD_ATTENTION = coefficient(2, "FLOP·seq/token/token", "2 = 1 multiply + 1 add")
 BACKWARD = coefficient(2, "1", "2 = gradients of both factors")
 FIRST_INPUT = coefficient(2, "FLOP/token", "2 = an input gradient that nobody asks for")
@@ -99,7 +101,7 @@ def exact_causal(
 
 def exact_stack(name: str, N: Quantity, d: Quantity) -> Quantity:
     """6N − 2d² of a stack of matrices: the gradient of the first one's input is never made."""
-    return _named(name, "exact", TRAINING * N - FIRST_INPUT * d**2)
+    return _named(name, "exact", TRAINING * N - FIRST_INPUT * d * d)
 
 
 def forward(symbol: str, label: str, weights: Quantity) -> Quantity:
@@ -125,7 +127,7 @@ def backward_pass(f_fwd: Quantity) -> Quantity:
 
 def backward_stack(f_fwd: Quantity, d: Quantity) -> Quantity:
     """f_bwd in FLOP/token of a linear stack, whose first input needs no gradient."""
-    return define("f_bwd", "backward", BACKWARD * f_fwd - FIRST_INPUT * d**2, "FLOP/token")
+    return define("f_bwd", "backward", BACKWARD * f_fwd - FIRST_INPUT * d * d, "FLOP/token")
 
 
 def training_step(parts: Sequence[Quantity]) -> Quantity:
@@ -152,6 +154,18 @@ def second_forward(N_mm: Quantity, head: Quantity, w: Quantity | None, T: Quanti
     if w is not None:
         formula = formula + FORWARD_ATTENTION * w * T
     return define("f_again", "second forward of the blocks", formula, "FLOP/token")
+
+
+def half_of_scores(w: Quantity, T: Quantity) -> Quantity:
+    """FLOP/token of what the scores weigh: not needed again, once the scores are back."""
+    return define("f_half", "values weighed by scores", ONE_MULTIPLY_ADD * w * T, "FLOP/token")
+
+
+def last_matmuls(L: Quantity, F: Quantity, d: Quantity) -> Quantity:
+    """FLOP/token of every block's last matmul, whose output no gradient needs."""
+    return define(
+        "f_last", "last matmul of each block", FORWARD * (PARAM * L * F * d), "FLOP/token"
+    )
 
 
 def second_attention(w: Quantity, T: Quantity) -> Quantity:

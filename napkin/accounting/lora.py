@@ -1,30 +1,16 @@
 """Low-rank adapters on a frozen model (LoRA 2106.09685): their parameters and their FLOP.
 
-Every linear layer of every block has a pair: in × r and r × out, beside the frozen in × out.
+Beside each frozen linear layer of in × out weights stand in × r and r × out.
 """
 
 from napkin.accounting.conventions import BACKWARD, FORWARD
-from napkin.quantity import Quantity, coefficient, define
-
-PARAM = coefficient(1, "param")
-FOUR = coefficient(2, "1", "2 = query + output")
-KEY_VALUE = coefficient(2, "1", "2 = key + value")
-THREE_INPUTS = coefficient(3, "1", "3 = query, key and value")
+from napkin.accounting.transformer import PARAM
+from napkin.quantity import Quantity, define
 
 
-def adapters(
-    L: Quantity,
-    r: Quantity,
-    d: Quantity,
-    H: Quantity,
-    H_kv: Quantity,
-    hd: Quantity,
-    F: Quantity,
-    matrices: Quantity,
-) -> Quantity:
-    """N_lora in param; `matrices` of the MLP."""
-    sides = FOUR * (d + H * hd) + KEY_VALUE * (d + H_kv * hd) + matrices * (d + F)
-    return define("N_lora", "adapters", PARAM * (L * r * sides), "param")
+def adapters(r: Quantity, sides: Quantity) -> Quantity:
+    """N_lora in param; `sides` is the sum of in + out over all linear layers."""
+    return define("N_lora", "adapters", PARAM * (r * sides), "param")
 
 
 def forward(N_lora: Quantity) -> Quantity:
@@ -32,10 +18,10 @@ def forward(N_lora: Quantity) -> Quantity:
     return define("f_lora", "adapters, forward", FORWARD * N_lora, "FLOP/token")
 
 
-def first_inputs(d: Quantity, H: Quantity, H_kv: Quantity, hd: Quantity, r: Quantity) -> Quantity:
-    """f_first in FLOP/token: gradients of the first block's input, which nothing below needs."""
-    weights = d * H * hd + KEY_VALUE * d * H_kv * hd + THREE_INPUTS * d * r
-    formula = FORWARD * (PARAM * weights)
+def first_inputs(N_first: Quantity, r: Quantity, inputs: Quantity) -> Quantity:
+    """f_first in FLOP/token: gradients of the first block's input, which nothing below needs, by
+    N_first weights and by the adapters beside them, whose inputs sum up to `inputs`."""
+    formula = FORWARD * (N_first + PARAM * (r * inputs))
     return define("f_first", "first block's input gradient", formula, "FLOP/token")
 
 

@@ -97,9 +97,9 @@ def total(symbol: str, label: str, parts: Sequence[Quantity]) -> Quantity:
     return define(symbol, label, reduce(add, parts), "param")
 
 
-def stack_weights(L: Quantity, d: Quantity) -> Quantity:
-    """N of L square matrices and a head of one output (CS336 2025, lecture 2)."""
-    return define("N", "parameters", PARAM * (L * d**2 + d), "param")
+def stack_matrices(L: Quantity, d: Quantity) -> Quantity:
+    """L square matrices in param (CS336 2025, lecture 2)."""
+    return define("squares", "square matrices", PARAM * (L * d * d), "param")
 
 
 def stack_head(d: Quantity) -> Quantity:

@@ -35,8 +35,8 @@ def count(kind: str, fields: Mapping[str, Any], tokens: int) -> Count:
             return _count(built_on_meta(kind, fields), tokens)
     except Exception as error:  # building a model can raise anything
         first = (str(error).splitlines() or [type(error).__name__])[0]
-        said = f"transformers {transformers.__version__} cannot count it: {first}"
-        raise NapkinError(said) from None
+        said = f"--check: transformers {transformers.__version__} cannot build or run it"
+        raise NapkinError(f"{said}: {first}; leave --check out") from None
 
 
 def count_stack(layers: int, width: int, samples: int) -> Count:
@@ -65,6 +65,9 @@ def built_on_meta(kind: str, fields: Mapping[str, Any]) -> Any:
     try:
         known = {name: value for name, value in fields.items() if name != "model_type"}
         described = transformers.AutoConfig.for_model(kind, **known)
+        # What would change how it runs, not what it counts.
+        described.use_cache, described.return_dict = True, True
+        described.gradient_checkpointing = False
         described.pad_token_id = None  # the default may lie outside a small vocabulary
         # Fused experts are no operator that the counter knows; a batched matmul of as many is.
         described._experts_implementation = "batched_mm"

@@ -115,7 +115,7 @@ def _of_model(
         raise options.error("model", "is measured on one device; run it without torchrun")
     if bandwidth:
         raise options.error("bandwidth", "stands alone; leave --model out")
-    shape = options.read("model", model, models.find)
+    shape = options.read("model", str(model), models.find)
     tokens, _, _ = subject.sequence(shape, seq_len)
     rows = 1 if micro_batch is None else options.read("micro_batch", micro_batch, parsing.whole)
     return gemms.work(shape, tokens, rows)

@@ -17,9 +17,7 @@ SMALLEST_MODEL = 1
 
 def fitted(given: dict[str, Any]) -> Answer:
     """The answer at the setting that fits. Raises NapkinError where nothing is asked for."""
-    way = str(given.pop("fit")).replace("_", "-")
-    if way not in WAYS:
-        raise options.error("fit", f"{way!r} is not known here; write {', '.join(WAYS)}")
+    way = options.choice("fit", given.pop("fit"), WAYS)
     option = way.replace("-", "_")
     if "bytes_per_param" in given:
         raise options.error("bytes_per_param", "goes without --fit; write --precision, --optimizer")

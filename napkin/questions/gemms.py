@@ -11,6 +11,7 @@ from napkin.errors import NapkinError
 from napkin.quantity import Quantity, given, observed
 from napkin.questions import measurement
 from napkin.questions.answer import Answer, Inputs, Words, value_of
+from napkin.questions.linears import linears
 from napkin.questions.measurement import Run
 from napkin.specs.model import Model, Stack
 
@@ -22,8 +23,8 @@ KERNEL_WARM_UP = 0.1  # s
 PASSES = ("forward", "input gradient", "weight gradient")
 
 
-class Linear(NamedTuple):
-    """inputs × outputs weights, how often in one forward pass, and on how many rows."""
+class Matmul(NamedTuple):
+    """A linear layer on some rows: how often in one forward pass."""
 
     symbol: str
     name: str
@@ -46,66 +47,27 @@ class Work:
     model: Model | Stack
     seq_len: int
     micro_batch: int
-    layers: tuple[Linear, ...]
+    layers: tuple[Matmul, ...]
 
 
 def work(model: Model | Stack, seq_len: int, micro_batch: int) -> Work:
-    """As transformers lays them out: query, key, value, gate and up are matmuls of their own."""
+    """Every linear layer on all tokens, an expert's on its share: balanced, some see one more."""
     rows = seq_len * micro_batch
-    if isinstance(model, Stack):
-        d = model.d_model
-        square = Linear("sq", "square matrices", d, d, model.layers, rows)
-        head = Linear("head", "output head", d, 1, 1, rows)
-        return Work(model, seq_len, micro_batch, (square, head))
-    layers = [*_attention(model, rows), *_feed_forward(model, rows)]
-    layers.append(Linear("head", "output head", model.d_model, model.vocab, 1, rows))
-    return Work(model, seq_len, micro_batch, tuple(layers))
-
-
-def _attention(model: Model, rows: int) -> list[Linear]:
-    a, d, L = model.attention, model.d_model, model.layers
-    out = Linear("o", "attention output", a.heads * a.v, d, L, rows)
-    if a.latent is None:
-        return [
-            Linear("q", "query", d, a.heads * a.qk, L, rows),
-            Linear("kv", "key, value", d, a.kv_heads * a.qk, 2 * L, rows),
-            out,
-        ]
-    q, kv, each = a.latent.query, a.latent.key_value, a.latent.nope + a.v
-    found = [
-        Linear("kv_a", "keys and values, down", d, kv + a.latent.rope, L, rows),
-        Linear("kv_b", "keys and values, up", kv, a.heads * each, L, rows),
-        out,
-    ]
-    if q is None:
-        return [Linear("q", "query", d, a.heads * a.qk, L, rows), *found]
-    down = Linear("q_a", "query, down", d, q, L, rows)
-    return [down, Linear("q_b", "query, up", q, a.heads * a.qk, L, rows), *found]
-
-
-def _feed_forward(model: Model, rows: int) -> list[Linear]:
-    d, found = model.d_model, []
-    if model.mlp is not None and model.dense_layers:
-        F, L = model.mlp.width, model.dense_layers
-        into = 2 if model.mlp.gated else 1
-        name = "gate, up" if model.mlp.gated else "up"
-        found += [Linear("up", name, d, F, into * L, rows), Linear("down", "down", F, d, L, rows)]
-    experts = model.experts
-    if experts is not None:
-        L, F = model.moe_layers, experts.width
-        # Balanced: every expert sees as many tokens, one at least.
-        each = max(1, rows * experts.active // experts.count)
-        used = min(experts.count, rows * experts.active)
+    experts = None if isinstance(model, Stack) else model.experts
+    found = []
+    for each in linears(model):
+        of = (each.symbol, each.name, each.inputs, each.outputs)
+        if not each.of_experts or experts is None:
+            found.append(Matmul(*of, each.often, rows))
+            continue
+        fewest, more = divmod(rows * experts.active, experts.count)
+        shares = ((fewest + 1, more, "1"), (fewest, experts.count - more, ""))
         found += [
-            Linear("router", "router", d, experts.count, L, rows),
-            Linear("up_e", "gate, up of experts", d, F, 2 * L * used, each),
-            Linear("down_e", "down of experts", F, d, L * used, each),
+            Matmul(each.symbol + mark, each.name, each.inputs, each.outputs, each.often * n, share)
+            for share, n, mark in shares
+            if share and n
         ]
-        if experts.shared_width:
-            F = experts.shared_width
-            found.append(Linear("up_s", "gate, up, shared", d, F, 2 * L, rows))
-            found.append(Linear("down_s", "down, shared", F, d, L, rows))
-    return found
+    return Work(model, seq_len, micro_batch, tuple(found))
 
 
 def shapes(work: Work) -> "list[Shape]":
@@ -147,7 +109,7 @@ def answer(work: Work, measured: "Mapping[Shape, Measurement]", run: Run, dtype:
     return Answer("bench", inputs, result, words, (R if share is None else share,))
 
 
-def _part(layer: Linear, measured: "Mapping[Shape, Measurement]") -> tuple[Quantity, Quantity]:
+def _part(layer: Matmul, measured: "Mapping[Shape, Measurement]") -> tuple[Quantity, Quantity]:
     """FLOP and time of one linear layer's three passes, wherever it stands."""
     s = layer.symbol
     sizes = [
@@ -201,14 +163,14 @@ def _words(
     notes = [
         f"slowest {slowest.shape}: {units.humanize(slowest.rates.median, 'FLOP/s')} · "
         f"fastest {fastest.shape}: {units.humanize(fastest.rates.median, 'FLOP/s')}",
-        "no MFU of this model is higher here: attention, norms, the optimizer and what the "
-        "GPUs tell each other come on top",
+        "the matmuls of its weights alone: attention, norms, the optimizer and what the GPUs "
+        "tell each other take their time on top",
     ]
     if isinstance(work.model, Model) and work.model.experts is not None:
         notes.append("experts are balanced, each a matmul of its own")
     of = "CPU" if not run.device.is_gpu else "share of the promised unknown"
     if share is not None:
-        of = f"{share} of the promised {share.args[1]}: the ceiling of its MFU"
+        of = f"{share} of the promised {share.args[1]}: the most that its matmuls reach"
     warnings = [f"{each.shape}: {each.unsteady}" for each in measured.values() if each.unsteady]
     said = f"{work.micro_batch} × {work.seq_len:,} tokens"
     condition = f"{dtype} matmuls of {work.model.name}, {said} · {of} · {run.device.name}"
@@ -228,5 +190,6 @@ def measure(work: Work, run: Run, dtype: str, progress: Callable[[str], None]) -
             found[shape] = matmul.measure(run.device, dtype, shape, run.seconds, warm_up)
         except NapkinError as error:
             said = str(error).removeprefix("--shape: ").removeprefix("--size: ")
+            said = said.partition("; try --size")[0]
             raise type(error)(f"--model: {work.model.name}: {said}") from None
     return answer(work, found, run, dtype)

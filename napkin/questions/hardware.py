@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 from napkin import units
@@ -16,6 +15,7 @@ from napkin.questions.promised import DEFAULT_DTYPE, how_found
 from napkin.specs import accelerators, hardware_file, measured
 from napkin.specs.accelerator import Accelerator, Figure
 from napkin.specs.measured import Measured
+from napkin.specs.text_file import expanded
 
 LISTED = ("bf16", "fp8")
 RATE, BANDWIDTH = "FLOP/s/GPU", "B/s/GPU"
@@ -66,7 +66,7 @@ def _shown(names: Sequence[str]) -> Report:
 
 
 def _checked(file: str) -> Report:
-    path = Path(file).expanduser()
+    path = expanded(file)
     problems = hardware_file.problems(path, file)
     if problems:
         raise NapkinError("\n".join(map(str, problems)))

@@ -4,7 +4,6 @@ import csv
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from napkin import parsing, units
@@ -13,7 +12,7 @@ from napkin.questions import options
 from napkin.questions.answer import Answer, Report, Table, Words, value_of
 from napkin.specs import accelerators, dtypes, yaml_file
 from napkin.specs.accelerator import Accelerator
-from napkin.specs.text_file import text_of
+from napkin.specs.text_file import expanded, text_of
 
 # Two prints of one figure: 989 and 989.4, 1979/2 and 989.4.
 SAME = 0.005
@@ -183,7 +182,7 @@ def _rows(path: str, dtype: str) -> list[Row]:
 
 
 def _yaml_rows(path: str, dtype: str) -> Iterator[Row]:
-    file = yaml_file.load(Path(path).expanduser(), path)
+    file = yaml_file.load(expanded(path), path)
     for name in file:
         if file.is_section(name):
             inside = file.section(name)
@@ -203,7 +202,7 @@ def _yaml_rows(path: str, dtype: str) -> Iterator[Row]:
 
 def _csv_rows(path: str, dtype: str) -> Iterator[Row]:
     """`device,rate`; under a header `device,bf16,fp8` or `device,precision,rate`."""
-    lines = text_of(Path(path).expanduser(), path).splitlines()
+    lines = text_of(expanded(path), path, "table").splitlines()
     shown = printable(path)
     # Of a spreadsheet's three separators the one that its first line has most of.
     between = max(SEPARATORS, key=lines[0].count) if lines else ","

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from napkin import parsing
-from napkin.errors import NapkinError, quoted
+from napkin.errors import NapkinError
 from napkin.quantity import Quantity
 from napkin.questions import blocks, options, subject
 from napkin.questions.blocks import How
@@ -75,7 +75,7 @@ def model(given: Given) -> tuple[Model | Stack | None, Quantity]:
         return None, options.quantity("params", params, parsing.count, "N", "parameters", "param")
     if params is not None:
         raise options.error("params", "--model says it already; leave one out")
-    found = options.read("model", name, models.find)
+    found = options.read("model", str(name), models.find)
     return found, subject.told_by(found, counted(found).N)
 
 
@@ -83,7 +83,7 @@ def _zero(given: Given, ranks: int) -> int:
     """Everything sharded where there are several to share it."""
     if "zero" not in given:
         return 3 if ranks > 1 else 0
-    return int(_one_of("zero", str(given["zero"]), STAGES))
+    return int(options.choice("zero", str(given["zero"]), STAGES))
 
 
 def _of_model(
@@ -93,7 +93,7 @@ def _of_model(
         return {}
     tokens, _, _ = subject.sequence(about, given.get("seq_len"))
     accumulated = options.read("grad_accum", given.get("grad_accum", 1), parsing.whole)
-    step = _one_of("step", given.get("step", "foreach"), STEPS)
+    step = options.choice("step", given.get("step", "foreach"), STEPS)
     if step == "fused" and not optimizer.fused:
         raise options.error(
             "step", "torch has no fused step of this optimizer; write foreach or loop"
@@ -104,22 +104,24 @@ def _of_model(
         "accumulates": accumulated > 1,
         "step": step,
         "bucket_view": options.switch("bucket_view", given.get("bucket_view", False)),
-        "how": How(
-            attention=_one_of("attention", given.get("attention", "flash"), blocks.ATTENTION),
-            norm=_one_of("norm", given.get("norm", "upcast"), blocks.NORMS),
-            recompute=_one_of("recompute", given.get("recompute", "none"), blocks.RECOMPUTE),
-            chunked_loss=options.switch("chunked_loss", given.get("chunked_loss", False)),
-            formula=_one_of("activations", given.get("activations", "measured"), blocks.FORMULAS),
-            autocast=precision == "amp",
-        ),
+        "how": _how(given, precision),
     }
 
 
-def _one_of(option: str, text: object, known: tuple[str, ...]) -> str:
-    if str(text) not in known:
-        said = f"{quoted(text)} is not known here; write {', '.join(known[:-1])} or {known[-1]}"
-        raise options.error(option, said)
-    return str(text)
+def _how(given: Given, precision: str) -> How:
+    """How the layers are written."""
+
+    def one(option: str, known: tuple[str, ...]) -> str:
+        return options.choice(option, given.get(option, known[0]), known)
+
+    return How(
+        attention=one("attention", blocks.ATTENTION),
+        norm=one("norm", blocks.NORMS),
+        recompute=one("recompute", blocks.RECOMPUTE),
+        chunked_loss=options.switch("chunked_loss", given.get("chunked_loss", False)),
+        formula=one("activations", blocks.FORMULAS),
+        autocast=precision == "amp",
+    )
 
 
 def assumed(setup: Setup) -> list[str]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from napkin.accounting import compute
-from napkin.errors import NapkinError, quoted
+from napkin.errors import NapkinError
 from napkin.quantity import Quantity
 from napkin.questions import options, subject, throughput
 from napkin.questions.answer import Answer, Inputs, Words, value_of
@@ -22,7 +22,7 @@ from napkin.questions.promised import (
 from napkin.questions.subject import Subject
 from napkin.questions.throughput import Throughput
 
-RECOMPUTE = ("none", "full", "selective")
+RECOMPUTE = ("none", "selective", "full")
 
 # CS336 lecture 2: 50 % is good, 5 % is poor.
 VERDICTS = (
@@ -92,7 +92,7 @@ def mfu(
         T,
     )
     counted = _model(measured, about, frozen_base)
-    again = None if recompute is None else options.read("recompute", recompute, _recompute)
+    again = None if recompute is None else options.choice("recompute", recompute, RECOMPUTE)
     chosen = promise(hardware, dtype, peak, sparse)
     if peak == MEASURED:
         # An MFU is over the promised peak, whatever was measured; the measured one has its row.
@@ -149,19 +149,13 @@ def _model(measured: Throughput, about: Subject | None, frozen_base: bool) -> _M
     return _Model(about.f, about, False, counts)
 
 
-def _recompute(text: str) -> str:
-    if text not in RECOMPUTE:
-        raise NapkinError(f"{quoted(text)} is not known here; write full, selective or none")
-    return text
-
-
 def _hfu(
     MFU: Quantity, recompute: str | None, model: _Model, r1: Quantity | None, P: Quantity
 ) -> Quantity | None:
     if recompute in (None, "none"):
         return None
     about = model.about
-    if recompute == "full" and (about is None or about.convention == SIX_N):
+    if recompute == "full" and (about is None or about.model is None or model.frozen_base):
         return compute.hfu(MFU, model.frozen_base)
     if about is None or about.model is None or model.f is None or r1 is None:
         raise options.error("recompute", f"{recompute} needs the model's shape: give --model")
@@ -210,9 +204,10 @@ def _by_convention(MFU: Quantity, model: _Model) -> dict[str, float | None]:
     """The same throughput as every convention would put it; null where it cannot be told."""
     found: dict[str, float | None] = dict.fromkeys(CONVENTIONS)
     if model.counts and model.f is not None and model.about is not None:
-        for name, f in model.about.flop.items():
+        counted = {} if model.frozen_base else model.about.flop
+        for name, f in counted.items():
             found[name] = MFU.value * (f.value / model.f.value)
-        if model.frozen_base or not model.about.flop:
+        if not counted:
             found[SIX_N] = MFU.value
     return found
 

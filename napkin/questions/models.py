@@ -55,6 +55,14 @@ def _answer(model: Model | Stack) -> Answer:
     return Answer("models", {"model": model.name}, result, words, (*steps, parts.N_mm))
 
 
+def windows_of(model: Model) -> list[str]:
+    """How far the layers see that do not see all."""
+    return [
+        f"{layers} of {model.layers} layers see {tokens:,} tokens back"
+        for tokens, layers in model.windows
+    ]
+
+
 def _words(model: Model | Stack, parts: Counted) -> Words:
     active = "" if parts.N_act is parts.N else f", {units.count(parts.N_act.value)} active"
     shares = [
@@ -64,11 +72,7 @@ def _words(model: Model | Stack, parts: Counted) -> Words:
     notes = [" · ".join(shares)]
     if isinstance(model, Stack):
         return Words(str(parts.N), f"{model.name}", [*notes, *model.notes])
-    if model.windows:
-        notes += [
-            f"{layers} of {model.layers} layers see {tokens:,} tokens back"
-            for tokens, layers in model.windows
-        ]
+    notes += windows_of(model)
     hub = known.hub_names(model)
     if hub:
         notes.append(f"on the Hugging Face hub: {', '.join(hub)}")

@@ -1,6 +1,6 @@
 """Options, as text or numbers, into quantities; every error names its option."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from napkin.errors import NapkinError, quoted
@@ -37,6 +37,15 @@ def quantity(
     """The option as an input of the derivation, which tells what was assumed for it."""
     source = f"{flag(option)} (assumed)" if assumed else flag(option)
     return given(symbol, label, read(option, text, parse), unit, source)
+
+
+def choice(option: str, text: object, known: Sequence[str]) -> str:
+    """One of a few words, however it is written. Raises NapkinError that names them all."""
+    word = str(text).strip().casefold().replace("_", "-")
+    if word not in known:
+        *most, last = known
+        raise error(option, f"{quoted(text)} is not known here; write {', '.join(most)} or {last}")
+    return word
 
 
 def switch(option: str, value: object) -> bool:

@@ -29,11 +29,11 @@ def counted(model: Model | Stack) -> Counted:
     """Every part of it."""
     if isinstance(model, Stack):
         L, d = size("L", "layers", model.layers), size("d", "d_model", model.d_model)
-        N = transformer.stack_weights(L, d)
-        matrices = model.layers * model.d_model**2
-        parts = {"layers": matrices, "output head": model.d_model}
-        head = transformer.stack_head(d)
-        return Counted(N, N, N, N, None, None, None, head, parts, (("layers", N),))
+        matrices, head = transformer.stack_matrices(L, d), transformer.stack_head(d)
+        N = transformer.total("N", "parameters", [matrices, head])
+        parts = {"square matrices": int(matrices.value), "output head": model.d_model}
+        matmul = (("square matrices", matrices), ("output head", head))
+        return Counted(N, N, N, N, None, None, None, head, parts, matmul)
     return _Count(model).counted()
 
 

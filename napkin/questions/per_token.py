@@ -12,7 +12,7 @@ from napkin.specs.model import Model, Stack
 
 
 @dataclass(frozen=True, slots=True)
-class Attention:
+class AttentionCost:
     """What attention over sequences of T tokens costs; None where a model has none."""
 
     T: Quantity
@@ -20,10 +20,10 @@ class Attention:
     kinds: tuple[tuple[Quantity, Quantity], ...]  # width and twice the pairs, for causal masks
 
 
-def attention(model: Model | Stack, T: Quantity) -> Attention:
+def attention(model: Model | Stack, T: Quantity) -> AttentionCost:
     """T in token/seq."""
     if isinstance(model, Stack):
-        return Attention(T, None, ())
+        return AttentionCost(T, None, ())
     a = model.attention
     H = size("H", "attention heads", a.heads)
     hd, hd_v = _head_widths(model)
@@ -38,12 +38,12 @@ def attention(model: Model | Stack, T: Quantity) -> Attention:
             kinds.append((conventions.part_width(L_w, H, hd, hd_v), pairs))
             left -= layers
     if not kinds:
-        return Attention(T, width, ((width, conventions.causal_pairs(T)),))
+        return AttentionCost(T, width, ((width, conventions.causal_pairs(T)),))
     if left:
         L_all = size("L_all", "layers without", left)
         each = conventions.part_width(L_all, H, hd, hd_v)
         kinds.append((each, conventions.causal_pairs(T)))
-    return Attention(T, width, tuple(kinds))
+    return AttentionCost(T, width, tuple(kinds))
 
 
 def _head_widths(model: Model) -> tuple[Quantity, Quantity | None]:
@@ -72,7 +72,7 @@ def of_model(model: Model | Stack, seq_len: int, source: str) -> Totals:
     return Totals(T, parts.N, parts.N_act, training(model, parts, a), recomputed(parts, a))
 
 
-def recomputed(parts: Counted, a: Attention) -> dict[str, Quantity]:
+def recomputed(parts: Counted, a: AttentionCost) -> dict[str, Quantity]:
     """What a second forward pass adds, in FLOP/token, by --recompute."""
     found = {"full": conventions.second_forward(parts.N_mm, parts.output, a.width, a.T)}
     if a.width is not None:
@@ -80,7 +80,7 @@ def recomputed(parts: Counted, a: Attention) -> dict[str, Quantity]:
     return found
 
 
-def training(model: Model | Stack, parts: Counted, a: Attention) -> dict[str, Quantity]:
+def training(model: Model | Stack, parts: Counted, a: AttentionCost) -> dict[str, Quantity]:
     """All seven, in FLOP/token."""
     T = a.T
     left_out = [part for part in (parts.table, parts.positions, parts.head) if part is not None]

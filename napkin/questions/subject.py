@@ -49,12 +49,13 @@ class Subject:
         """How the FLOP are counted, and how far the other conventions are from it."""
         if self.model is None:
             return []
-        least, *_, most = sorted(self.flop.values(), key=lambda f: f.value)
+        others = [f for name, f in self.flop.items() if name != self.convention]
+        least, *_, most = sorted(others, key=lambda f: f.value)
         by = {id(f): name.replace("_", "-") for name, f in self.flop.items()}
         low, high = (units.figures(f.value / self.f.value, 3) for f in (least, most))
         said = f"counted as {CONVENTIONS[self.convention]}{self.assumed}"
-        others = f"the others: {low} ({by[id(least)]}) to {high} ({by[id(most)]}) of it"
-        return [*self.model.notes, f"{said}; {others}"]
+        rest = f"the others: {low} ({by[id(least)]}) to {high} ({by[id(most)]}) of it"
+        return [*self.model.notes, f"{said}; {rest}"]
 
 
 def read(
@@ -77,7 +78,7 @@ def read(
             raise options.error(option, "--model says it already; leave one out")
     from napkin.specs import models  # only a model's own questions wait for its readers
 
-    return _of_shape(options.read("model", model, models.find), name, seq_len)
+    return _of_shape(options.read("model", str(model), models.find), name, seq_len)
 
 
 def told_by(model: "Model | Stack", q: Quantity) -> Quantity:

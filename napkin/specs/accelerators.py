@@ -14,6 +14,7 @@ from napkin.errors import NapkinError, printable, quoted, suggestion
 from napkin.specs import dtypes, hardware_file, here
 from napkin.specs.accelerator import Accelerator
 from napkin.specs.folders import own_folder, shipped_folder
+from napkin.specs.text_file import expanded
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -55,7 +56,7 @@ def _is_path(wanted: str) -> bool:
 
 
 def _of_path(wanted: str) -> Accelerator:
-    path = Path(wanted).expanduser()
+    path = expanded(wanted)
     if not os.path.exists(path) and shipped(alike(path.stem)):
         raise NapkinError(f"{printable(wanted)}: no such file; did you mean {path.stem!r}?")
     return _loaded(path, shown=wanted, own=True)

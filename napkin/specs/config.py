@@ -87,7 +87,7 @@ class Config:
 
     def _whole(self, name: str, value: object, least: int, most: int) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
-            raise self.error(name, f"{quoted(value)} is not a whole number")
+            raise self.error(name, f"{json.dumps(value)[:60]} is not a whole number")
         if value < least:
             raise self.error(name, f"{value} is less than {least}")
         if value > most:
@@ -104,12 +104,14 @@ def load(path: Path, shown: str) -> Fields:
         raise NapkinError(f"{shown}: not valid JSON: nested too deeply") from None
     except json.JSONDecodeError as error:
         raise NapkinError(f"{shown}:{error.lineno}: not valid JSON: {error.msg}") from None
-    except ValueError as error:  # a number of thousands of digits, NaN
-        raise NapkinError(f"{shown}: not valid JSON: {error}") from None
+    except NapkinError as error:
+        raise error.within(f"{shown}: not valid JSON") from None
+    except ValueError:
+        raise NapkinError(f"{shown}: not valid JSON: a number of thousands of digits") from None
     if not isinstance(found, dict):
         raise NapkinError(f"{shown}: is not a config.json: it holds no fields")
     return found
 
 
 def _refused(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not a number")
+    raise NapkinError(f"{constant} is not a number")

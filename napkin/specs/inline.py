@@ -25,6 +25,7 @@ LETTERS = {
     "ff": "intermediate_size",
     "V": "vocab_size",
     "T": "max_position_embeddings",
+    "w": "sliding_window",
     "E": "num_experts",
     "k": "num_experts_per_tok",
     "tied": "tie_word_embeddings",
@@ -36,6 +37,9 @@ OWN_NAMES = {
     "mixtral": {"E": "num_local_experts"},
     "qwen3_moe": {"ff": "moe_intermediate_size"},
 }
+GPT = ("gpt2", "gpt_neox", "opt")  # their heads share d, and none are grouped
+ALTERNATING = ("gemma2", "gemma3_text")  # some of their layers have a window
+ROTARY_ONLY = ("kv", "hd", "w")
 NEEDED = ("L", "d", "H", "ff", "V")
 EXPERTS = ("E", "k")
 WITH_EXPERTS = ("mixtral", "qwen3_moe")
@@ -45,7 +49,9 @@ BY_FILE_ONLY = ("qwen2_moe", "gpt_oss", "deepseek_v2", "deepseek_v3")
 
 def is_one(text: str) -> bool:
     """Whether this is a shape and not a name or a file."""
-    return re.match(r"\s*[\w-]+\s*:(?![\\/])", text) is not None
+    kind, colon, rest = text.partition(":")
+    known = kind.strip().casefold().replace("-", "_") in (LINEAR, *architectures.READERS)
+    return bool(colon) and (known or re.match(r"\s*\w+\s*=", rest) is not None)
 
 
 def model(text: str) -> Model | Stack:
@@ -61,11 +67,18 @@ def model(text: str) -> Model | Stack:
     given = _letters(kind, rest)
     if kind == LINEAR:
         return _stack(text.strip(), given)
-    # In a design of one's own, what is not said is plain: as many heads, of equal shares.
-    given.setdefault("kv", given["H"])
-    if given["d"] % given["H"] == 0:
+    if kind not in GPT:
+        # In a design of one's own, what is not said is plain: all heads alike, no window.
+        given.setdefault("kv", given["H"])
+        if kind not in ALTERNATING:
+            given.setdefault("w", None)
+        elif "w" not in given:
+            given["layers"] = ["full_attention"] * min(given["L"], MOST_LAYERS)
+        if "hd" not in given and given["d"] % given["H"]:
+            problem = f"{given['d']} is no multiple of the {given['H']} heads; say hd too"
+            raise NapkinError(f"{kind}: d: {problem}")
         given.setdefault("hd", given["d"] // given["H"])
-    names = LETTERS | OWN_NAMES.get(kind, {})
+    names = LETTERS | OWN_NAMES.get(kind, {}) | {"layers": "layer_types"}
     fields = {names[letter]: value for letter, value in given.items()}
     shown = {name: letter for letter, name in names.items()}
     found = architectures.model({**fields, "model_type": kind}, text.strip(), kind, shown)
@@ -85,7 +98,8 @@ def _allowed(kind: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
         return ("L", "d"), ("L", "d"), LINEAR_EXAMPLE
     if kind in WITH_EXPERTS:
         return tuple(LETTERS), (*NEEDED, *EXPERTS), MOE_EXAMPLE
-    return tuple(each for each in LETTERS if each not in EXPERTS), NEEDED, EXAMPLE
+    left_out = (*EXPERTS, *(ROTARY_ONLY if kind in GPT else ()))
+    return tuple(each for each in LETTERS if each not in left_out), NEEDED, EXAMPLE
 
 
 def _letters(kind: str, text: str) -> dict[str, Any]:

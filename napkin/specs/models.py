@@ -12,26 +12,30 @@ from napkin.errors import NapkinError, printable, quoted, suggestion
 from napkin.specs import architectures, config, inline
 from napkin.specs.folders import model_names, models_folder
 from napkin.specs.model import Model, Stack
+from napkin.specs.text_file import expanded
 
 CONFIG = "config.json"
 HUB_NAMES = "hub_names"  # a shipped file's own field, beside those of config.json
-HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
+HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*", re.ASCII)
 
 
 def find(wanted: str) -> Model | Stack:
-    """The model of that name, hub name, file, folder or shape. Raises NapkinError."""
+    """A shape, a file or folder that is there, a shipped name, a name of the hub: the first of
+    these that it is. Raises NapkinError."""
+    if not wanted.strip():
+        raise NapkinError("is empty; write a name that `napkin models` lists, or a config.json")
     if inline.is_one(wanted):
         return inline.model(wanted)
-    path = Path(wanted).expanduser()
-    if wanted.casefold().endswith(".json") or (os.sep in wanted and os.path.exists(path)):
+    path = expanded(wanted)
+    if wanted.casefold().endswith(".json") or os.path.isfile(os.path.join(path, CONFIG)):
         return _of_path(path, wanted)
     found = shipped(alike(wanted))
     if found is not None:
         return found
-    if os.path.isdir(path):
-        return _of_path(path, wanted)
     if HUB_NAME.fullmatch(wanted):
         return _of_hub(wanted)
+    if os.path.exists(path):
+        return _of_path(path, wanted)
     raise NapkinError(not_found(wanted))
 
 
@@ -59,7 +63,7 @@ def shipped(name: str) -> Model | None:
     """The shipped model of a name, or hub name, as `alike` writes it."""
     path = models_folder() / f"{name}.json"
     if "/" not in name:
-        return _shipped(path) if path.is_file() else None
+        return _shipped(path) if os.path.isfile(path) else None
     for path in sorted(models_folder().glob("*.json")):
         # Only a file that has the name is parsed.
         if name in alike(path.read_text("utf-8")):
@@ -81,8 +85,13 @@ def hub_names(model: Model) -> list[str]:
 def _of_path(path: Path, shown: str) -> Model:
     file = path / CONFIG if os.path.isdir(path) else path
     shown = printable(shown if file == path else os.path.join(shown, CONFIG))
-    name = file.parent.name if file.name == CONFIG and file.parent.name else file.stem
-    return architectures.model(config.load(file, shown), printable(name), shown)
+    name = file.resolve().parent.name if file.name == CONFIG else file.stem
+    return architectures.model(_own(config.load(file, shown)), printable(name), shown)
+
+
+def _own(fields: config.Fields) -> config.Fields:
+    """A user's, in which what only shipped files have means nothing."""
+    return {name: value for name, value in fields.items() if name != HUB_NAMES}
 
 
 def _of_hub(wanted: str) -> Model:
@@ -94,14 +103,16 @@ def _of_hub(wanted: str) -> Model:
             f"{wanted} is not a shipped model and not in the Hugging Face cache; "
             f"get its {CONFIG} (hf download {wanted} {CONFIG}) and give that file"
         )
-    return architectures.model(config.load(file, wanted), wanted, wanted)
+    return architectures.model(_own(config.load(file, wanted)), wanted, wanted)
 
 
 def hub_cache() -> Path:
     """Where huggingface_hub keeps what it has downloaded."""
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     hf_home = os.environ.get("HF_HOME") or os.path.join(home, "huggingface")
-    return Path(os.environ.get("HF_HUB_CACHE") or os.path.join(hf_home, "hub"))
+    old = os.environ.get("HUGGINGFACE_HUB_CACHE")
+    cache = os.environ.get("HF_HUB_CACHE") or old or os.path.join(hf_home, "hub")
+    return expanded(os.path.expandvars(cache))
 
 
 def _cached_config(of_model: Path) -> Path | None:

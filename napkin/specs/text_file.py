@@ -7,6 +7,14 @@ from napkin.errors import NapkinError
 LARGEST = 1_000_000  # bytes
 
 
+def expanded(text: str) -> Path:
+    """A path as a shell would take it; `~nobody` stays as it is where there is no nobody."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        return Path(text)
+
+
 def text_of(path: Path, shown: str, kind: str = "hardware file") -> str:
     """A file's text; `kind` is what it should be. Raises NapkinError."""
     try:

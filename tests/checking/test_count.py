@@ -12,6 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from napkin.checking.count import built_on_meta, count, parameters
 from napkin.questions.flops import flops
 from napkin.questions.parts import counted
+from napkin.questions.passes import NORM_IS_LAST
 from napkin.specs import architectures, models
 from napkin.specs.folders import model_names
 from napkin.specs.model import Model
@@ -176,13 +177,17 @@ class Adapted(torch.nn.Module):
         return y
 
 
-def test_adapters_cost_what_is_counted_of_them() -> None:
-    shape, rank = "llama:L=3,d=64,H=4,kv=2,ff=112,V=200", 4
+ADAPTED = ["llama:L=3,d=64,H=4,kv=2,ff=112,V=200", "phi3:L=3,d=64,H=4,kv=2,ff=112,V=200"]
+
+
+@pytest.mark.parametrize("shape", [*ADAPTED, "gpt_neox:L=3,d=64,H=4,ff=112,V=200"])
+def test_adapters_cost_what_is_counted_of_them(shape: str) -> None:
+    rank = 4
     model = found(shape)
     built = built_on_meta(model.architecture, model.fields)
     built.requires_grad_(False)
-    for layer in built.model.layers:
-        for part in (layer.self_attn, layer.mlp):
+    for block in built.base_model.layers:
+        for part in list(block.modules()):
             for name, child in list(part.named_children()):
                 if isinstance(child, torch.nn.Linear):
                     setattr(part, name, Adapted(child, rank))
@@ -191,6 +196,39 @@ def test_adapters_cost_what_is_counted_of_them() -> None:
         logits = built(input_ids=ids).logits
     with FlopCounterMode(display=False) as backward:
         logits.sum().backward()
-    computed = flops(model=shape, seq_len=TOKENS, lora_rank=rank)
-    assert computed.result["forward_per_token"] * TOKENS == forward.get_total_flops()
-    assert computed.result["backward_per_token"] * TOKENS == backward.get_total_flops()
+    computed = flops(model=shape, seq_len=TOKENS, lora_rank=rank).result
+    trained = sum(each.numel() for each in built.parameters() if each.requires_grad)
+    assert computed["adapter_params"] == trained
+    assert computed["forward_per_token"] * TOKENS == forward.get_total_flops()
+    assert computed["backward_per_token"] * TOKENS == backward.get_total_flops()
+
+
+def test_adapters_of_gpt2_are_those_of_its_fused_layers() -> None:
+    assert flops(model="gpt2", lora_rank=16).result["adapter_params"] == 2_359_296
+    assert flops(model="llama-3-8b", lora_rank=16).result["adapter_params"] == 41_943_040
+    assert flops(model="llama-7b", lora_rank=16).result["adapter_params"] == 39_976_960
+
+
+EARLY = ["llama", "gpt2", "gpt_neox", "gemma2", "gemma3_text", "olmo2", "opt"]
+
+
+@pytest.mark.parametrize("kind", EARLY)
+def test_a_checkpoint_that_stops_early_leaves_out_what_is_said(kind: str) -> None:
+    shape = f"{kind}:L=3,d=64,H=4,ff=112,V=200"
+    model = found(shape)
+    no_dropout = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop", "dropout"), 0.0)
+    built = built_on_meta(model.architecture, {**model.fields, **no_dropout})
+    built.train()
+    kwargs = {"use_reentrant": False}
+    built.gradient_checkpointing_enable(gradient_checkpointing_kwargs=kwargs)
+    built.config.use_cache = True
+    ids = torch.zeros(1, TOKENS, dtype=torch.long, device="meta")
+    with FlopCounterMode(display=False) as forward:
+        logits = built(input_ids=ids, attention_mask=torch.ones(1, TOKENS)).logits
+    with FlopCounterMode(display=False) as backward:
+        logits.sum().backward()
+    answer = flops(model=shape, seq_len=TOKENS, recompute="full")
+    again = backward.get_total_flops() - 2 * forward.get_total_flops()
+    less = answer.result["recomputed_per_token"] * TOKENS - again
+    assert less == (0 if model.architecture in NORM_IS_LAST else 2 * 3 * 112 * 64 * TOKENS)
+    assert any("stops early" in note for note in answer.notes) == bool(less)

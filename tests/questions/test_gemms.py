@@ -1,5 +1,7 @@
 """A model's own matmuls, and the rate of all of them together."""
 
+import json
+from pathlib import Path
 from statistics import harmonic_mean
 
 import pytest
@@ -19,10 +21,40 @@ ASKED = f"bench --device cpu --model {SMALL} --seq-len 64 --micro-batch 2 --seco
 def test_the_linear_layers_hold_every_weight_that_a_token_multiplies(name: str) -> None:
     model = models.find(name)
     assert isinstance(model, Model)
-    tokens = 4096 if model.experts is None else model.experts.count * 16
-    layers = gemms.work(model, tokens, 1).layers
-    multiplied = sum(each.inputs * each.outputs * each.often * each.rows for each in layers)
-    assert multiplied == counted(model).N_mm.value * tokens
+    for tokens in (1, 100, 4096):
+        layers = gemms.work(model, tokens, 1).layers
+        multiplied = sum(each.inputs * each.outputs * each.often * each.rows for each in layers)
+        assert multiplied == counted(model).N_mm.value * tokens
+
+
+def test_a_narrow_table_and_a_gated_shared_expert_are_multiplied_too(tmp_path: Path) -> None:
+    opt = {
+        "model_type": "opt",
+        "hidden_size": 64,
+        "num_hidden_layers": 3,
+        "ffn_dim": 96,
+        "num_attention_heads": 4,
+        "vocab_size": 200,
+        "word_embed_proj_dim": 32,
+    }
+    qwen = {
+        "model_type": "qwen2_moe",
+        "hidden_size": 64,
+        "num_hidden_layers": 3,
+        "num_experts": 6,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "vocab_size": 200,
+        "moe_intermediate_size": 40,
+        "intermediate_size": 96,
+    }
+    for fields in (opt, qwen):
+        file = tmp_path / "config.json"
+        file.write_text(json.dumps(fields))
+        model = models.find(str(file))
+        layers = gemms.work(model, 100, 1).layers
+        multiplied = sum(each.inputs * each.outputs * each.often * each.rows for each in layers)
+        assert multiplied == counted(model).N_mm.value * 100
 
 
 def test_each_linear_layer_has_its_three_passes() -> None:
@@ -58,7 +90,7 @@ def test_every_precision_has_its_answer_and_experts_a_matmul_each() -> None:
     asked = f"bench --device cpu --model {shape} --seq-len 32 --dtype fp32,bf16 --seconds 0.01"
     found = answers(asked)
     assert [each["result"]["dtype"] for each in found] == ["fp32", "bf16"]
-    (up,) = [g for g in found[0]["result"]["gemms"] if g["name"] == "gate, up of experts"][:1]
+    (up,) = [g for g in found[0]["result"]["gemms"] if g["name"] == "gate, up of an expert"][:1]
     assert (up["shape"], up["count"]) == ([16, 96, 64], 2 * 2 * 4)
     assert "experts are balanced, each a matmul of its own" in found[0]["notes"]
 

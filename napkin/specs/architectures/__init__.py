@@ -31,6 +31,8 @@ READERS: dict[str, Callable[[Config], Model]] = {
     "deepseek_v2": moe.deepseek_v2,
     "deepseek_v3": moe.deepseek_v3,
 }
+# The text model of a larger one that does not say which it has.
+USUAL_TEXT = {"gemma3": "gemma3_text", "llava": "llama", "paligemma": "gemma"}
 # For a config without a model_type.
 CLASSES = {
     "LlamaForCausalLM": "llama",
@@ -80,11 +82,11 @@ def _text_part(fields: Fields, file: str) -> tuple[str, Fields, list[str]]:
         return kind, fields, []
     part = fields.get("text_config")
     if isinstance(part, dict):
-        inner = _kind(part) or "llama"  # as transformers takes it
+        inner = _kind(part) or USUAL_TEXT.get(kind, "")
         if inner in READERS:
             tied = {k: v for k, v in fields.items() if k == "tie_word_embeddings"}
             return inner, {**tied, **part}, [f"the text model of {kind or 'this model'} alone"]
-        kind = inner
+        kind = inner or f"text_config of {kind}"
     if not kind:
         raise NapkinError(f"{file}: has no model_type, so its architecture is not known")
     near = suggestion(kind, READERS) or f"; known are {' '.join(READERS)}"

@@ -10,6 +10,8 @@ LONGEST = 2048
 
 
 def gpt2(config: Config) -> Model:
+    if config.flag("add_cross_attention", False):
+        raise config.error("add_cross_attention", "cross attention is not counted")
     d_model = config.main_size("n_embd", "hidden_size", default=768)
     heads = config.main_size("n_head", "num_attention_heads", default=12)
     longest = config.size("n_positions", "max_position_embeddings", default=1024)

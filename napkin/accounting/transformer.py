@@ -89,12 +89,17 @@ def projections(w: Quantity, d: Quantity) -> Quantity:
 
 def vectors(symbol: str, label: str, terms: Sequence[Quantity]) -> Quantity:
     """Norms, biases and sinks, in param: nothing of a matmul."""
-    return define(symbol, label, PARAM * reduce(add, terms), "param")
+    return define(symbol, label, PARAM * added(terms), "param")
+
+
+def added(parts: Sequence[Quantity]) -> Quantity:
+    """Their sum, without a name."""
+    return reduce(add, parts)
 
 
 def total(symbol: str, label: str, parts: Sequence[Quantity]) -> Quantity:
     """The sum of parts in param, each already times its layers."""
-    return define(symbol, label, reduce(add, parts), "param")
+    return define(symbol, label, added(parts), "param")
 
 
 def stack_matrices(L: Quantity, d: Quantity) -> Quantity:
@@ -120,12 +125,9 @@ def active(
     return define("N_act", "active parameters", N - layers * (E - k) * one, "param")
 
 
-def megatron_weights(
-    N_mm: Quantity, routers: Quantity | None, norms: Sequence[Quantity]
-) -> Quantity:
+def megatron_weights(N_mm: Quantity, routers: Quantity | None, norms: Quantity | None) -> Quantity:
     """N_meg in param: Megatron-LM leaves the router out, and counts the norms of MLA's
     compressed widths as if they were matmuls."""
     formula = N_mm if routers is None else N_mm - routers
-    for each in norms:
-        formula = formula + each
+    formula = formula if norms is None else formula + norms
     return define("N_meg", "Megatron's weights", formula, "param")

@@ -64,7 +64,7 @@ Model = Annotated[
         metavar="NAME|FILE|SHAPE",
         autocompletion=names_of_models,
         help="A name that `napkin models` lists, a config.json or its folder, or a shape: "
-        "llama:L=32,d=4096,H=32,kv=8,ff=14336,V=128256.",
+        "llama:L=2,d=64,H=4,ff=96,V=99.",
     ),
 ]
 Convention = Annotated[
@@ -82,7 +82,7 @@ SeqLen = Annotated[
     typer.Option(
         metavar="TOKENS",
         show_default=False,
-        help="Sequence length (default 4096, or the model's).",
+        help="Sequence length (default 4096, or the model's if that is less).",
     ),
 ]
 Tokens = Annotated[

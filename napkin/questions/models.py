@@ -9,7 +9,7 @@ from napkin.specs import models as known
 from napkin.specs.folders import model_names
 from napkin.specs.model import Model, Stack
 
-COLUMNS = ("", "parameters", "active", "L", "d", "H", "H_kv", "V", "T")
+COLUMNS = ("", "params", "active", "L", "d", "H/K", "V", "T")
 
 
 def models(*, name: str | None = None) -> Report:
@@ -21,7 +21,7 @@ def models(*, name: str | None = None) -> Report:
         return Report("models", [_answer(known.find(name))])
     found = [known.find(each) for each in model_names()]
     rows = [_row(each) for each in found if isinstance(each, Model)]
-    caption = "T: the longest sequence it is made for; `napkin models NAME` shows every part"
+    caption = "K: key-value heads; T: longest sequence; `napkin models NAME` shows every part"
     table = Table(COLUMNS, rows, frozenset(COLUMNS[1:]), caption)
     return Report("models", [_answer(each) for each in found], table)
 
@@ -35,11 +35,15 @@ def _row(model: Model) -> tuple[str, ...]:
         active,
         str(model.layers),
         str(model.d_model),
-        str(model.attention.heads),
-        str(model.attention.kv_heads) if model.attention.latent is None else "MLA",
+        _heads(model),
         str(model.vocab),
         "" if model.longest is None else str(model.longest),
     )
+
+
+def _heads(model: Model) -> str:
+    a = model.attention
+    return f"{a.heads}/{a.kv_heads}" if a.latent is None else f"{a.heads} MLA"
 
 
 def _answer(model: Model | Stack) -> Answer:

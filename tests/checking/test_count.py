@@ -232,3 +232,10 @@ def test_a_checkpoint_that_stops_early_leaves_out_what_is_said(kind: str) -> Non
     less = answer.result["recomputed_per_token"] * TOKENS - again
     assert less == (0 if model.architecture in NORM_IS_LAST else 2 * 3 * 112 * 64 * TOKENS)
     assert any("stops early" in note for note in answer.notes) == bool(less)
+
+
+def test_switches_that_change_how_a_model_runs_do_not_stop_its_counting(tmp_path: Path) -> None:
+    odd = {"use_cache": False, "gradient_checkpointing": True, "return_dict": False}
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps({**GROUPED, **odd, "model_type": "llama"}))
+    assert difference(str(file)) == (0, 0, 0)

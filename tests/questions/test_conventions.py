@@ -119,3 +119,32 @@ def test_attention_is_a_tenth_and_half_from_the_lengths_that_are_said() -> None:
         command = f"{asked} {length}"
         scores = derived(command, "f_scores")
         assert scores / derived(command, "f_fwd") == pytest.approx(share, rel=1e-3)
+
+
+def test_more_recomputation_is_a_higher_hfu() -> None:
+    asked = "mfu --model llama-3.1-8b --seq-len 131072 --tokens-per-second 2000 --gpus 1"
+    for convention in ("six-n", "palm", "exact-causal"):
+        none, selective, full = (
+            answer(f"{asked} --convention {convention} --recompute {how}")["result"]["hfu"]
+            for how in ("none", "selective", "full")
+        )
+        assert none < selective < full
+
+
+def test_a_frozen_base_has_no_other_conventions() -> None:
+    asked = "mfu --model llama-3-8b --tokens-per-second 9600 --gpus 1 --frozen-base"
+    found = answer(asked)["result"]
+    known = {name: value for name, value in found["conventions"].items() if value is not None}
+    assert known == {"six_n": found["mfu"]}
+
+
+def test_what_is_computed_again_and_adapters_are_in_the_result() -> None:
+    again = answer("flops --model llama-3-8b --recompute full")["result"]
+    assert again["computed_per_token"] == (
+        again["forward_per_token"] + again["backward_per_token"] + again["recomputed_per_token"]
+    )
+    adapted = answer("flops --model llama-3-8b --lora-rank 16")["result"]
+    assert adapted["adapter_params"] == 41_943_040
+    assert adapted["computed_per_token"] == (
+        adapted["forward_per_token"] + adapted["backward_per_token"]
+    )

@@ -188,3 +188,60 @@ def test_a_model_is_found_in_its_folder_and_in_the_hub_s_cache(
     (cached / "refs").mkdir()
     (cached / "refs" / "main").write_text("1main")
     assert answer(asked)["result"]["params"] == 596_049_920
+
+
+def test_names_of_the_hub_in_a_user_s_file_mean_nothing(tmp_path: Path) -> None:
+    fields = json.loads((CONFIGS / "qwen3-0.6b.json").read_text())
+    for junk in (5, [5, {}], "abc"):
+        (tmp_path / "config.json").write_text(json.dumps(fields | {"hub_names": junk}))
+        assert not any("hub" in note for note in answer(["models", str(tmp_path)])["notes"])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "says"),
+    [
+        ("~nobodyx/foo", "no model is called '~nobodyx/foo'; `napkin models` lists all"),
+        ("", "is empty; write a name that `napkin models` lists, or a config.json"),
+        ("x" * 300, "no model is called 'xxx"),
+        ("./nofile", "no model is called './nofile'"),
+        ("a:b/config.json", "a:b/config.json: no such file"),
+    ],
+)
+def test_what_is_no_model_is_said_in_one_line(wanted: str, says: str) -> None:
+    ran = napkin(["models", wanted])
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert ran.err.startswith(f"Error: {says}")
+
+
+def test_a_folder_here_is_named_for_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "config.json").write_text((CONFIGS / "gpt2.json").read_text())
+    monkeypatch.chdir(tmp_path / "mine")
+    assert answer("models .")["inputs"] == {"model": "mine"}
+    assert answer("models config.json")["inputs"] == {"model": "mine"}
+
+
+def test_the_list_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    widest = max(len(line) for line in napkin("models").out.splitlines())
+    assert widest <= 80
+
+
+def test_a_design_s_letters_are_all_heard_or_refused() -> None:
+    for letter in ("kv=1", "hd=128", "w=64"):
+        ran = napkin(f"models gpt2:L=2,d=64,H=4,ff=128,V=100,{letter}")
+        assert ran.err.startswith(f"Error: gpt2: '{letter.split('=')[0]}' is none of its sizes")
+    for kind in ("gemma", "qwen3", "llama"):
+        ran = napkin(f"models {kind}:L=2,d=100,H=3,ff=64,V=100")
+        assert ran.err == f"Error: {kind}: d: 100 is no multiple of the 3 heads; say hd too\n"
+    found = models.find("mistral:L=2,d=64,H=4,ff=96,V=100")
+    assert isinstance(found, Model)
+    assert found.windows == ()
+
+
+def test_a_text_part_without_its_kind_is_that_of_its_model_or_refused(tmp_path: Path) -> None:
+    part = {"hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34}
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps({"model_type": "gemma3", "text_config": part}))
+    assert answer(["models", str(file)])["result"]["params"] == 3_880_263_168
+    file.write_text(json.dumps({"model_type": "other", "text_config": part}))
+    assert "architecture 'text_config of other' is not known" in napkin(["models", str(file)]).err

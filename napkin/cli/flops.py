@@ -45,5 +45,7 @@ def flops(
     Forward and backward by part, and what every MFU convention makes of it.
 
     napkin flops --model llama-3-8b --seq-len 8192
+
+    napkin flops --model llama:L=32,d=4096,H=32,kv=8,ff=14336,V=128256
     """
     respond("flops", locals())

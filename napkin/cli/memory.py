@@ -4,24 +4,29 @@ from typing import Annotated
 
 import typer
 
-from napkin.cli.max_model import BytesPerParam, Memory, Optimizer
-from napkin.cli.options import ASSUMPTIONS, Format, Gpus, Hardware, Model, Output, Params, SeqLen
+from napkin.cli.options import (
+    ASSUMPTIONS,
+    BytesPerParam,
+    Format,
+    Gpus,
+    Hardware,
+    Memory,
+    Model,
+    Optimizer,
+    Output,
+    Params,
+    SeqLen,
+    option,
+)
 from napkin.cli.respond import respond
 from napkin.specs import optimizers
 
 EXPERT, SERVING = "For experts", "To serve instead"
 
 
-def _option(panel: str, metavar: str, help: str) -> typer.models.OptionInfo:
-    option: typer.models.OptionInfo = typer.Option(
-        metavar=metavar, show_default=False, help=help, rich_help_panel=panel
-    )
-    return option
-
-
 Precision = Annotated[
     str | None,
-    _option(
+    option(
         ASSUMPTIONS,
         "RECIPE",
         f"{' '.join(optimizers.PRECISIONS)} (default mixed); to serve, any precision, nf4 too.",
@@ -29,24 +34,24 @@ Precision = Annotated[
 ]
 Zero = Annotated[
     str | None,
-    _option(ASSUMPTIONS, "0|1|2|3", "What the GPUs share (default 3 where there are several)."),
+    option(ASSUMPTIONS, "0|1|2|3", "What the GPUs share (default 3 where there are several)."),
 ]
 MicroBatch = Annotated[
-    str | None, _option(ASSUMPTIONS, "COUNT", "Sequences per GPU and micro-step (default 1).")
+    str | None, option(ASSUMPTIONS, "COUNT", "Sequences per GPU and micro-step (default 1).")
 ]
 GradAccum = Annotated[
-    str | None, _option(ASSUMPTIONS, "COUNT", "Micro-steps per optimizer step (default 1).")
+    str | None, option(EXPERT, "COUNT", "Micro-steps per optimizer step (default 1).")
 ]
 Recompute = Annotated[
     str | None,
-    _option(ASSUMPTIONS, "none|selective|full", "Activation recomputation (default none)."),
+    option(ASSUMPTIONS, "none|selective|full", "Activation recomputation (default none)."),
 ]
-Attention = Annotated[str | None, _option(EXPERT, "flash|eager", "Default flash.")]
+Attention = Annotated[str | None, option(EXPERT, "flash|eager", "Default flash.")]
 Norm = Annotated[
-    str | None, _option(EXPERT, "upcast|fused", "Default upcast: in fp32, as transformers does.")
+    str | None, option(EXPERT, "upcast|fused", "Default upcast: in fp32, as transformers does.")
 ]
 Step = Annotated[
-    str | None, _option(EXPERT, "foreach|fused|loop", "The optimizer's (default foreach).")
+    str | None, option(EXPERT, "foreach|fused|loop", "The optimizer's (default foreach).")
 ]
 ChunkedLoss = Annotated[
     bool,
@@ -62,7 +67,7 @@ BucketView = Annotated[
 ]
 Activations = Annotated[
     str | None,
-    _option(EXPERT, "measured|korthikanti", "By which formula (default measured)."),
+    option(EXPERT, "measured|korthikanti", "By which formula (default measured)."),
 ]
 Fit = Annotated[
     str | None,
@@ -79,8 +84,8 @@ Inference = Annotated[
     bool,
     typer.Option("--inference", help="Weights and KV cache.", rich_help_panel=SERVING),
 ]
-Context = Annotated[str | None, _option(SERVING, "TOKENS", "Of each sequence.")]
-Batch = Annotated[str | None, _option(SERVING, "COUNT", "Sequences at a time (default 1).")]
+Context = Annotated[str | None, option(SERVING, "TOKENS", "Of each sequence.")]
+Batch = Annotated[str | None, option(SERVING, "COUNT", "Sequences at a time (default 1).")]
 
 
 def memory(

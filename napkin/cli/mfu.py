@@ -16,6 +16,7 @@ from napkin.cli.options import (
     Params,
     Peak,
     Sparse,
+    option,
 )
 from napkin.cli.respond import respond
 
@@ -27,30 +28,21 @@ RATE, STEP, RUN, RAW = (
 )
 
 
-def _option(panel: str, metavar: str, help: str) -> typer.models.OptionInfo:
-    option: typer.models.OptionInfo = typer.Option(
-        metavar=metavar, help=help, rich_help_panel=panel
-    )
-    return option
-
-
 TokensPerSecond = Annotated[
-    str | None, _option(RATE, "COUNT", "Tokens per second of all --gpus together.")
+    str | None, option(RATE, "COUNT", "Tokens per second of all --gpus together.")
 ]
 TokensPerSecondPerGpu = Annotated[
-    str | None, _option(RATE, "COUNT", "Tokens per second of one GPU.")
+    str | None, option(RATE, "COUNT", "Tokens per second of one GPU.")
 ]
-StepTime = Annotated[str | None, _option(STEP, "TIME", "Time of one optimizer step: 0.98s, 20ms.")]
-TokensPerStep = Annotated[
-    str | None, _option(STEP, "COUNT", "Tokens per optimizer step, all GPUs.")
-]
-SeqLen = Annotated[str | None, _option(STEP, "TOKENS", "Sequence length, for --model too.")]
+StepTime = Annotated[str | None, option(STEP, "TIME", "Time of one optimizer step: 0.98s, 20ms.")]
+TokensPerStep = Annotated[str | None, option(STEP, "COUNT", "Tokens per optimizer step, all GPUs.")]
+SeqLen = Annotated[str | None, option(STEP, "TOKENS", "Sequence length, for --model too.")]
 GlobalBatch = Annotated[
-    str | None, _option(STEP, "COUNT", "Sequences per optimizer step, all GPUs.")
+    str | None, option(STEP, "COUNT", "Sequences per optimizer step, all GPUs.")
 ]
-MicroBatch = Annotated[str | None, _option(STEP, "COUNT", "Sequences per GPU and micro-step.")]
+MicroBatch = Annotated[str | None, option(STEP, "COUNT", "Sequences per GPU and micro-step.")]
 GradAccum = Annotated[
-    str | None, _option(STEP, "COUNT", "Micro-steps per optimizer step (default 1).")
+    str | None, option(STEP, "COUNT", "Micro-steps per optimizer step (default 1).")
 ]
 Tokens = Annotated[
     str | None,
@@ -58,13 +50,13 @@ Tokens = Annotated[
         "--tokens", "-D", metavar="COUNT", help="Tokens trained in all.", rich_help_panel=RUN
     ),
 ]
-Time = Annotated[str | None, _option(RUN, "TIME", "Elapsed time: 30d, 13.5h.")]
-GpuHours = Annotated[str | None, _option(RUN, "COUNT", "GPU-hours, instead of --time and --gpus.")]
+Time = Annotated[str | None, option(RUN, "TIME", "Elapsed time: 30d, 13.5h.")]
+GpuHours = Annotated[str | None, option(RUN, "COUNT", "GPU-hours, instead of --time and --gpus.")]
 Achieved = Annotated[
-    str | None, _option(RAW, "RATE", "Model FLOP/s of one GPU, from a log: 400TFLOP/s.")
+    str | None, option(RAW, "RATE", "Model FLOP/s of one GPU, from a log: 400TFLOP/s.")
 ]
 Flops = Annotated[
-    str | None, _option(RAW, "COUNT", "Model FLOP that --gpus (default 1) did in --time.")
+    str | None, option(RAW, "COUNT", "Model FLOP that --gpus (default 1) did in --time.")
 ]
 Recompute = Annotated[
     str | None,

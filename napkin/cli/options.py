@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from napkin.render import FORMATS
+from napkin.specs import optimizers
 from napkin.specs.dtypes import PRECISIONS
 from napkin.specs.folders import hardware_names, model_names
 
@@ -45,6 +46,22 @@ def _formats(incomplete: str) -> list[str]:
     return starting_with(list(FORMATS), incomplete)
 
 
+def recipes(incomplete: str) -> list[str]:
+    return starting_with(list(optimizers.PRECISIONS), incomplete)
+
+
+def _optimizers(incomplete: str) -> list[str]:
+    return starting_with(list(optimizers.OPTIMIZERS), incomplete)
+
+
+def option(panel: str, metavar: str, help: str) -> typer.models.OptionInfo:
+    """One whose default its help says."""
+    found: typer.models.OptionInfo = typer.Option(
+        metavar=metavar, show_default=False, help=help, rich_help_panel=panel
+    )
+    return found
+
+
 Params = Annotated[
     str | None,
     typer.Option("--params", "-N", metavar="COUNT", help="Parameters: 70e9, 70B."),
@@ -64,7 +81,7 @@ Model = Annotated[
         metavar="NAME|FILE|SHAPE",
         autocompletion=names_of_models,
         help="A name that `napkin models` lists, a config.json or its folder, or a shape: "
-        "llama:L=2,d=64,H=4,ff=96,V=99.",
+        "llama:L=2,d=64,...",
     ),
 ]
 Convention = Annotated[
@@ -134,6 +151,31 @@ Sparse = Annotated[
         "--sparse",
         help="Take the 2:4 sparse peak, which dense training cannot reach.",
         rich_help_panel=ASSUMPTIONS,
+    ),
+]
+Optimizer = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        autocompletion=_optimizers,
+        show_default=False,
+        help=f"{' '.join(optimizers.OPTIMIZERS)} (default adamw).",
+        rich_help_panel=ASSUMPTIONS,
+    ),
+]
+BytesPerParam = Annotated[
+    str | None,
+    typer.Option(
+        metavar="BYTES",
+        help="The sum itself, instead of a precision and an optimizer: 18.",
+        rich_help_panel=ASSUMPTIONS,
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="Memory of one GPU instead of the hardware's: 80GB, 80GiB, 85520809984.",
     ),
 ]
 Format = Annotated[

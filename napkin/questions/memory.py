@@ -209,7 +209,7 @@ def _others(asked: Asked) -> list[str]:
     """What plain data parallel, or sharding, would need."""
     setup = asked.setup
     if setup.ranks == 1:
-        return []
+        return ["plain data parallel needs the same on every GPU, however many there are"]
     if setup.zero:
         plain = asked.on(setup.ranks, 0).step().peak.bytes
         return [f"plain data parallel (--zero 0) would need {units.gb_and_gib(plain)} a GPU"]

@@ -57,13 +57,29 @@ def read(given: Given) -> "Asked":
         "precision": precision,
         "optimizer": optimizer,
         "zero": setup.zero,
-        "micro_batch": None if about is None else setup.micro_batch,
-        "seq_len": None if about is None else setup.seq_len,
-        "recompute": None if about is None else setup.how.recompute,
+        **_settings(setup, about is not None),
     }
     where = room(given.get("hardware"), given.get("memory"), None)
     inputs["hardware"] = where.hardware
     return Asked(about, N, setup, where, f"{precision} {optimizer}", gpus, inputs)
+
+
+def _settings(setup: Setup, of_model: bool) -> Given:
+    """Those that only a model has, null without one."""
+    how = setup.how
+    settings = {
+        "micro_batch": setup.micro_batch,
+        "seq_len": setup.seq_len,
+        "grad_accum": setup.grad_accum,
+        "recompute": how.recompute,
+        "attention": how.attention,
+        "norm": how.norm,
+        "step": setup.step,
+        "chunked_loss": how.chunked_loss,
+        "bucket_view": setup.bucket_view,
+        "activations": how.formula,
+    }
+    return settings if of_model else dict.fromkeys(settings)
 
 
 def model(given: Given) -> tuple[Model | Stack | None, Quantity]:
@@ -101,7 +117,7 @@ def _of_model(
     return {
         "micro_batch": options.read("micro_batch", given.get("micro_batch", 1), parsing.whole),
         "seq_len": 1 if isinstance(about, Stack) and "seq_len" not in given else tokens,
-        "accumulates": accumulated > 1,
+        "grad_accum": accumulated,
         "step": step,
         "bucket_view": options.switch("bucket_view", given.get("bucket_view", False)),
         "how": _how(given, precision),
@@ -130,7 +146,7 @@ def assumed(setup: Setup) -> list[str]:
     loss = "chunked loss (no logits kept)" if how.chunked_loss else "log-softmax in fp32"
     norms = "fused norms" if how.norm == "fused" else "norms in fp32"
     again = "no recomputation" if how.recompute == "none" else f"{how.recompute} recomputation"
-    accumulation = "gradients accumulate" if setup.accumulates else "gradients set to None"
+    accumulation = "gradients accumulate" if setup.grad_accum > 1 else "gradients set to None"
     tokens = setup.micro_batch * setup.seq_len
     return [
         f"s = {setup.value_bytes} bytes a value, n = {tokens:,} tokens, h = head_dim, "

@@ -25,7 +25,7 @@ class Setup:
     zero: int
     micro_batch: int = 1
     seq_len: int = 1
-    accumulates: bool = False
+    grad_accum: int = 1
     step: str = "foreach"
     bucket_view: bool = False
     how: How = field(default_factory=How)
@@ -197,7 +197,7 @@ def _phases(
         held = (W, M, O, buckets, *parts)
         return Phase(name, flop, tuple(each for each in held if each is not None))
 
-    before = G if setup.accumulates else None  # of earlier micro-batches
+    before = G if setup.grad_accum > 1 else None  # of earlier micro-batches
     backward = (again, G) if again is not None else (A, before)
     phases = (
         phase("start", ""),

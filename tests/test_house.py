@@ -60,6 +60,36 @@ def test_arrows_run_down(path: Path) -> None:
     assert above == set()
 
 
+def module(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def test_there_is_no_circle() -> None:
+    known = {module(path): path for path in MODULES}
+    needs = {
+        name: {
+            each
+            for found in imports(path)
+            for each in (found, found.rpartition(".")[0])
+            if each in known and each != name and each != "napkin"
+        }
+        for name, path in known.items()
+    }
+    done: set[str] = set()
+
+    def visit(name: str, way: tuple[str, ...]) -> None:
+        assert name not in way, " -> ".join((*way, name))
+        if name not in done:
+            for needed in needs[name]:
+                # A package's own name stands for what is taken from it.
+                if not name.startswith(f"{needed}."):
+                    visit(needed, (*way, name))
+            done.add(name)
+
+    for name in needs:
+        visit(name, ())
+
+
 @EACH
 def test_a_module_is_no_longer_than_its_subject(path: Path) -> None:
     assert len(path.read_text("utf-8").splitlines()) <= LONGEST

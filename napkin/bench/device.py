@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import torch
 
-from napkin.bench.ranks import Ranks
 from napkin.errors import DeviceError, NapkinError, quoted
 
 TORCH = str(torch.__version__)
@@ -48,15 +47,16 @@ def choose(wanted: str | None, own: int = 0) -> Device:
     return _gpu(own if match[1] is None else int(match[1]))
 
 
-def of_rank(wanted: str | None, ranks: Ranks) -> Device:
-    """The rank's own GPU, by its number on the node, or the CPU. Raises as `choose` does."""
-    if ranks.size == 1:
-        return choose(wanted)
+def of_rank(wanted: str | None, number: int, on_node: int) -> Device:
+    """The GPU of a rank by its number among those on its node, or the CPU.
+
+    Raises as `choose` does.
+    """
     if wanted != "cpu" and why_no_gpu() is None:
-        refuse_too_few(torch.cuda.device_count(), ranks.on_node)
-        with speaking_for_the_device(f"cuda:{ranks.local_rank}"):
-            torch.cuda.set_device(ranks.local_rank)
-    return choose(wanted, ranks.local_rank)
+        refuse_too_few(torch.cuda.device_count(), on_node)
+        with speaking_for_the_device(f"cuda:{number}"):
+            torch.cuda.set_device(number)
+    return choose(wanted, number)
 
 
 def refuse_too_few(gpus: int, ranks: int) -> None:

@@ -12,8 +12,9 @@ from napkin.bench import ranks as together
 from napkin.bench import statistics
 from napkin.bench.ranks import Member, Ranks
 from napkin.errors import DeviceError, NapkinError, quoted
-from napkin.questions import gemms, keeping, measurement, options, subject
+from napkin.questions import options, subject
 from napkin.questions.answer import Report
+from napkin.questions.measuring import gemms, keeping, measurement
 from napkin.questions.options import Text
 from napkin.questions.promised import DEFAULT_DTYPE
 from napkin.specs import dtypes, models
@@ -146,7 +147,12 @@ def _refuse_several(device: str | None) -> None:
 def _members(ranks: Ranks, device: str | None) -> list[Member]:
     from napkin.bench import device as devices
 
-    each = ranks.together(lambda: devices.of_rank(device, ranks))
+    def mine() -> "Device":
+        if ranks.size == 1:
+            return devices.choose(device)
+        return devices.of_rank(device, ranks.local_rank, ranks.on_node)
+
+    each = ranks.together(mine)
     members = [Member(rank, ranks.hosts[rank], on) for rank, on in enumerate(each)]
     without = [member for member in members if not member.device.is_gpu]
     if 0 < len(without) < len(members):

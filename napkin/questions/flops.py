@@ -6,15 +6,16 @@ from napkin import parsing, units
 from napkin.accounting import compute, conventions
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity, given
-from napkin.questions import counting, options, passes, subject
 from napkin.questions import models as known
+from napkin.questions import options, subject
 from napkin.questions.answer import Answer, Inputs, Words
-from napkin.questions.conventions import CONVENTIONS
 from napkin.questions.examples import FLOPS
 from napkin.questions.options import Text
-from napkin.questions.parts import Counted, counted
-from napkin.questions.passes import Pass
-from napkin.questions.per_token import AttentionCost, attention, training
+from napkin.questions.shape import counting, passes
+from napkin.questions.shape.conventions import CONVENTIONS
+from napkin.questions.shape.parts import Counted, counted
+from napkin.questions.shape.passes import Pass
+from napkin.questions.shape.per_token import AttentionCost, attention, training
 from napkin.specs import models
 from napkin.specs.model import Model, Stack
 

@@ -8,7 +8,6 @@ from napkin.errors import NapkinError
 from napkin.quantity import Quantity
 from napkin.questions import options, subject, throughput
 from napkin.questions.answer import Answer, Inputs, Words, value_of
-from napkin.questions.conventions import CONVENTIONS, SIX_N
 from napkin.questions.examples import MFU as MFU_EXAMPLE
 from napkin.questions.options import Text
 from napkin.questions.promised import (
@@ -19,6 +18,7 @@ from napkin.questions.promised import (
     Promise,
     promise,
 )
+from napkin.questions.shape.conventions import CONVENTIONS, SIX_N
 from napkin.questions.subject import Subject
 from napkin.questions.throughput import Throughput
 

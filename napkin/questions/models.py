@@ -4,7 +4,7 @@ from functools import partial
 
 from napkin import units
 from napkin.questions.answer import Answer, Report, Table, Words
-from napkin.questions.parts import Counted, counted
+from napkin.questions.shape.parts import Counted, counted
 from napkin.specs import models as known
 from napkin.specs.folders import model_names
 from napkin.specs.model import Model, Stack

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 from napkin import parsing, units
 from napkin.accounting import compute
 from napkin.quantity import Quantity, given
-from napkin.questions import conventions, options
+from napkin.questions import options
 from napkin.questions.answer import Inputs
-from napkin.questions.conventions import CONVENTIONS, SIX_N
 from napkin.questions.options import Text
+from napkin.questions.shape import conventions
+from napkin.questions.shape.conventions import CONVENTIONS, SIX_N
 from napkin.questions.state import parameters
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def sequence(model: "Model | Stack", seq_len: Text | None) -> tuple[int, str, li
 
 def _of_shape(model: "Model | Stack", name: str, seq_len: Text | None) -> Subject:
     tokens, source, warnings = sequence(model, seq_len)
-    from napkin.questions.per_token import of_model
+    from napkin.questions.shape.per_token import of_model
 
     T, N, N_act, flop, again = of_model(model, tokens, source)
     assumed = "" if seq_len is not None else f", sequences of {tokens:,} tokens (assumed)"

@@ -9,7 +9,6 @@ from napkin.accounting import compute, memory
 from napkin.quantity import Quantity, given
 from napkin.questions import options, subject
 from napkin.questions.answer import Answer, Words, value_of
-from napkin.questions.conventions import SIX_N
 from napkin.questions.examples import TRAIN_TIME
 from napkin.questions.options import Text
 from napkin.questions.promised import (
@@ -20,6 +19,7 @@ from napkin.questions.promised import (
     printed_memory,
     promise,
 )
+from napkin.questions.shape.conventions import SIX_N
 from napkin.questions.state import bytes_per_param
 from napkin.questions.subject import Subject
 from napkin.specs.accelerator import Figure

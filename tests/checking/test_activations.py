@@ -9,7 +9,7 @@ import pytest
 import torch
 import transformers as typed_in_part
 
-from napkin.questions.blocks import How, of_model
+from napkin.questions.step.blocks import How, of_model
 from napkin.specs import models
 from napkin.specs.model import Model
 

@@ -11,8 +11,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from napkin.checking.count import built_on_meta, count, parameters
 from napkin.questions.flops import flops
-from napkin.questions.parts import counted
-from napkin.questions.passes import NORM_IS_LAST
+from napkin.questions.shape.parts import counted
+from napkin.questions.shape.passes import NORM_IS_LAST
 from napkin.specs import architectures, models
 from napkin.specs.folders import model_names
 from napkin.specs.model import Model

@@ -12,8 +12,8 @@ from napkin.bench.matmul import Measurement
 from napkin.bench.nvml import State
 from napkin.bench.operators import Shape
 from napkin.bench.statistics import Rates
-from napkin.questions import doubts, measurement
 from napkin.questions.answer import Words
+from napkin.questions.measuring import doubts, measurement
 from napkin.specs.folders import measured_folder
 from tests.running import answer, answers, napkin, process
 

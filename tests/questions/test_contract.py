@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import napkin
-from napkin.questions.conventions import CONVENTIONS
+from napkin.questions.shape.conventions import CONVENTIONS
 from tests.running import answer, answers
 
 KEYS = {

@@ -7,8 +7,8 @@ import pytest
 from napkin.accounting.compute import flop_per_token
 from napkin.accounting.conventions import torchtitan
 from napkin.quantity import given
-from napkin.questions.conventions import CONVENTIONS
 from napkin.questions.mfu import mfu
+from napkin.questions.shape.conventions import CONVENTIONS
 from tests.running import answer, data, napkin
 
 ROWS = data("published_throughput.yaml")

@@ -6,8 +6,8 @@ from statistics import harmonic_mean
 
 import pytest
 
-from napkin.questions import gemms
-from napkin.questions.parts import counted
+from napkin.questions.measuring import gemms
+from napkin.questions.shape.parts import counted
 from napkin.specs import models
 from napkin.specs.folders import model_names
 from napkin.specs.model import Model

@@ -7,10 +7,10 @@ import pytest
 
 from napkin.accounting import activations
 from napkin.accounting.activations import Sizes
-from napkin.questions import step
-from napkin.questions.blocks import How, Kept, of_model
-from napkin.questions.parts import counted
-from napkin.questions.step import Setup, Step
+from napkin.questions.shape.parts import counted
+from napkin.questions.step import phases as step
+from napkin.questions.step.blocks import How, Kept, of_model
+from napkin.questions.step.phases import Setup, Step
 from napkin.specs import models
 from napkin.specs.model import Model, Stack
 from napkin.specs.optimizers import OPTIMIZERS, PRECISIONS, terms

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from napkin.questions.conventions import CONVENTIONS
-from napkin.questions.parts import counted
-from napkin.questions.per_token import of_model
+from napkin.questions.shape.conventions import CONVENTIONS
+from napkin.questions.shape.parts import counted
+from napkin.questions.shape.per_token import of_model
 from napkin.specs import models
 from napkin.specs.folders import model_names
 from napkin.specs.model import Model

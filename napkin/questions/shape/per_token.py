@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from napkin.accounting import compute, conventions
 from napkin.quantity import Quantity, given
-from napkin.questions.conventions import SIX_N
-from napkin.questions.parts import Counted, counted, size
+from napkin.questions.shape.conventions import SIX_N
+from napkin.questions.shape.parts import Counted, counted, size
 from napkin.specs.model import Model, Stack
 
 

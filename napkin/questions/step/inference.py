@@ -7,12 +7,14 @@ from napkin import parsing, units
 from napkin.accounting import serving
 from napkin.errors import NapkinError, quoted
 from napkin.quantity import Quantity, given
-from napkin.questions import memory_options, options
+from napkin.questions import options
 from napkin.questions.answer import Answer, Words
 from napkin.questions.options import Text
-from napkin.questions.parts import size
 from napkin.questions.room import Room, room
-from napkin.questions.step import shared_by
+from napkin.questions.shape.parts import size
+from napkin.questions.step import settings
+from napkin.questions.step.answering import fits_in
+from napkin.questions.step.phases import shared_by
 from napkin.specs import dtypes
 from napkin.specs.model import Model, Stack
 
@@ -28,7 +30,7 @@ def inference(options_given: dict[str, Any]) -> Answer:
     for option in options_given:
         if option not in ALLOWED:
             raise options.error(option, "is a setting of training; leave --inference out")
-    about, N = memory_options.model(options_given)
+    about, N = settings.model(options_given)
     gpus = options.read("gpus", options_given.get("gpus", 1), parsing.whole)
     precision = options.read("precision", options_given.get("precision", CACHED), _stored)
     b = given("b", f"bytes of {precision}", dtypes.BITS[precision] / 8, "B/param", "--precision")
@@ -109,8 +111,6 @@ def _words(
     total: Quantity,
     KV: Quantity | None,
 ) -> Words:
-    from napkin.questions.memory import fits_in
-
     of = units.count(N.value) if about is None else about.name
     cache = "no cache: --context shows it" if KV is None else f"{KV} of cache"
     split = f", split evenly over {gpus:,}" if gpus > 1 else ""

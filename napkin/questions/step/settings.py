@@ -1,21 +1,20 @@
 """The options of `memory` as settings, and what was assumed for those that were not given."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from napkin import parsing
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity
-from napkin.questions import blocks, options, subject
-from napkin.questions.blocks import How
+from napkin.questions import options, subject
 from napkin.questions.examples import MEMORY
-from napkin.questions.parts import counted
 from napkin.questions.room import room
-from napkin.questions.step import STEPS, Setup
+from napkin.questions.shape.parts import counted
+from napkin.questions.step import blocks
+from napkin.questions.step.asked import Asked
+from napkin.questions.step.blocks import How
+from napkin.questions.step.phases import STEPS, Setup
 from napkin.specs import models, optimizers
 from napkin.specs.model import Model, Stack
-
-if TYPE_CHECKING:
-    from napkin.questions.memory import Asked
 
 DEFAULT_PRECISION, DEFAULT_OPTIMIZER = "mixed", "adamw"
 STAGES = ("0", "1", "2", "3")
@@ -28,10 +27,8 @@ OF_A_TRANSFORMER = ("recompute", "attention", "norm", "chunked_loss", "activatio
 Given = dict[str, Any]
 
 
-def read(given: Given) -> "Asked":
+def read(given: Given) -> Asked:
     """Raises NapkinError."""
-    from napkin.questions.memory import Asked
-
     about, N = model(given)
     if about is None:
         for option in OF_A_MODEL:

@@ -13,9 +13,9 @@ from napkin.bench import statistics
 from napkin.bench.ranks import Member, Ranks
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity, coefficient, define, given, observed
-from napkin.questions import doubts, ranks
 from napkin.questions.answer import Answer, Inputs, Words, value_of
 from napkin.questions.examples import TRAIN_TIME
+from napkin.questions.measuring import doubts, ranks
 from napkin.questions.train_time import train_time
 from napkin.specs import accelerators
 from napkin.specs.accelerator import Accelerator, Figure

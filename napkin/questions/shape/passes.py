@@ -6,10 +6,10 @@ from napkin import parsing
 from napkin.accounting import conventions, lora
 from napkin.quantity import Quantity, given
 from napkin.questions import options
-from napkin.questions.linears import linears
 from napkin.questions.options import Text
-from napkin.questions.parts import Counted, counted, size
-from napkin.questions.per_token import AttentionCost, recomputed
+from napkin.questions.shape.linears import linears
+from napkin.questions.shape.parts import Counted, counted, size
+from napkin.questions.shape.per_token import AttentionCost, recomputed
 from napkin.specs.model import Model, Stack
 
 SYMBOLS = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from napkin import __version__
 from napkin.bench import statistics
 from napkin.errors import NapkinError
-from napkin.questions.measurement import Run
+from napkin.questions.measuring.measurement import Run
 from napkin.specs import measured as measurements
 
 if TYPE_CHECKING:

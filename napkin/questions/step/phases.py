@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from napkin.accounting import activations, memory
 from napkin.accounting.activations import Part
 from napkin.quantity import Quantity, given
-from napkin.questions.blocks import How, of_model, sizes
-from napkin.questions.parts import counted, size
+from napkin.questions.shape.parts import counted, size
+from napkin.questions.step.blocks import How, of_model, sizes
 from napkin.specs.model import Model, Stack
 from napkin.specs.optimizers import Optimizer, Precision, terms
 

@@ -6,9 +6,11 @@ from typing import Any
 
 from napkin import units
 from napkin.quantity import given as input_of
-from napkin.questions import memory_options, options
+from napkin.questions import options
 from napkin.questions.answer import Answer
-from napkin.questions.memory import Asked, answered
+from napkin.questions.step import settings
+from napkin.questions.step.answering import answered
+from napkin.questions.step.asked import Asked
 
 WAYS = ("micro-batch", "seq-len", "params", "gpus")
 MOST = 2**40  # of anything that is searched
@@ -25,7 +27,7 @@ def fitted(given: dict[str, Any]) -> Answer:
         raise options.error(option, "--fit asks for it; leave one out")
     if option == "params":
         return _params(given)
-    asked = memory_options.read(given)
+    asked = settings.read(given)
     if option == "gpus":
         return _gpus(asked, "zero" in given)
     if asked.about is None:
@@ -39,7 +41,7 @@ def fitted(given: dict[str, Any]) -> Answer:
 def _params(given: dict[str, Any]) -> Answer:
     if "model" in given:
         raise options.error("fit", "params goes without --model: its size is what is asked for")
-    asked = memory_options.read({**given, "params": 1})
+    asked = settings.read({**given, "params": 1})
 
     def with_params(N: int) -> Asked:
         of = input_of("N", "parameters", N, "param", "--fit")

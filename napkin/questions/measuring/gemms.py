@@ -9,10 +9,10 @@ from napkin import units
 from napkin.accounting import compute
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity, given, observed
-from napkin.questions import measurement
 from napkin.questions.answer import Answer, Inputs, Words, value_of
-from napkin.questions.linears import linears
-from napkin.questions.measurement import Run
+from napkin.questions.measuring import measurement
+from napkin.questions.measuring.measurement import Run
+from napkin.questions.shape.linears import linears
 from napkin.specs.model import Model, Stack
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""What `bench` makes of what it measured: an answer, doubts, and what is kept of it."""

@@ -1,0 +1,1 @@
+"""What one training step keeps on a GPU, and when; for `memory`."""

@@ -1,0 +1,123 @@
+"""One scenario of `memory` as an answer: by kind, phase by phase, against what the GPU has."""
+
+from functools import partial
+from typing import Any
+
+from napkin import units
+from napkin.accounting import memory as formulas
+from napkin.quantity import Quantity
+from napkin.questions.answer import Answer, Words, value_of
+from napkin.questions.room import Room
+from napkin.questions.step import settings
+from napkin.questions.step.asked import Asked
+from napkin.questions.step.phases import Phase, Step
+
+PEAKS = {
+    "states": "states alone",
+    "start": "peak, before the step",
+    "forward": "peak, at the end of the forward pass",
+    "loss": "peak, in the backward pass of the loss",
+    "backward": "peak, in the backward pass of the layers",
+    "step": "peak, in the optimizer's step",
+}
+BAR = 24  # letters
+NOT_COUNTED = "not counted: CUDA's context (0.5 to 1.5 GB), workspaces, fragmentation"
+
+
+def answered(asked: Asked, headline: str = "") -> Answer:
+    """The answer to these settings; `headline` in front of it where it answers --fit."""
+    step = asked.step()
+    peak = step.peak
+    total = formulas.alive(PEAKS[peak.name], peak.alive)
+    capacity = asked.room.capacity
+    result = {
+        "per_gpu_bytes": {**_by_kind(step), "peak": total.value},
+        "peak_phase": peak.name,
+        "phases": [_phase(each) for each in step.phases],
+        "capacity_bytes": capacity.value,
+        "fits": total.value <= capacity.value,
+    }
+    words = partial(_words, asked, step, total, headline)
+    kinds = (*step.states, step.activations, step.loss, step.buffers, step.buckets)
+    asides = tuple(each for each in kinds if each is not None)
+    return Answer("memory", asked.inputs, result, words, (total,), asides)
+
+
+def _by_kind(step: Step) -> dict[str, float | None]:
+    without_model = step.activations is None
+    held = [each.value for each in (step.buffers, step.buckets) if each is not None]
+    return {
+        "weights": step.weights.value,
+        "master_weights": 0 if step.master is None else step.master.value,
+        "gradients": step.gradients.value,
+        "optimizer": 0 if step.optimizer is None else step.optimizer.value,
+        "activations": value_of(step.activations),
+        "loss": None if without_model else 0 if step.loss is None else step.loss.value,
+        "temporaries": sum(held),
+    }
+
+
+def _phase(phase: Phase) -> dict[str, Any]:
+    alive = {each.label: each.value for each in phase.alive}
+    return {"phase": phase.name, "bytes": phase.bytes, "alive": alive}
+
+
+def _words(asked: Asked, step: Step, total: Quantity, headline: str) -> Words:
+    peak = step.peak
+    what = PEAKS[peak.name]
+    of = units.count(asked.N.value) if asked.about is None else asked.about.name
+    zero = f", ZeRO-{asked.setup.zero}" if asked.setup.ranks > 1 else ""
+    where = f"on each of {asked.gpus:,} × {asked.room.said}{zero}"
+    condition = f"{what} · {of}, {asked.recipe} · {where}"
+    notes, warnings = fits_in(asked.room, total.value)
+    if asked.about is not None:
+        notes += _bars(step, asked.room.capacity.value)
+    else:
+        notes.append("states alone: --model shows activations and the phases of a step too")
+    notes += _others(asked)
+    if asked.about is not None:
+        notes += [*settings.assumed(asked.setup), NOT_COUNTED, *step.notes]
+        notes += [*asked.about.notes]
+    notes += asked.room.notes
+    said = units.gb_and_gib(total.value)
+    return Words(f"{headline}{said}", condition, notes, warnings)
+
+
+def fits_in(room: Room, peak: float) -> tuple[list[str], list[str]]:
+    """Against the figure on the box, and against the driver's."""
+    capacities = [("printed", room.capacity.value)]
+    if room.visible is not None:
+        capacities.append(("the driver reports", room.visible.value))
+    notes, warnings = [], []
+    for name, capacity in capacities:
+        has = f"{name} {units.gb_and_gib(capacity)}"
+        if peak <= capacity:
+            notes.append(f"fits: {has}, {units.humanize(capacity - peak, 'B')} to spare")
+        else:
+            warnings.append(f"does not fit: {has}, {units.humanize(peak - capacity, 'B')} short")
+    return notes, warnings
+
+
+def _bars(step: Step, capacity: float) -> list[str]:
+    """The phases of the step, each as long as what is alive in it."""
+    most = max(step.peak.bytes, capacity)
+    lines = []
+    for phase in step.phases:
+        bar = "█" * max(1, round(BAR * phase.bytes / most))
+        alive = " + ".join(each.symbol for each in phase.alive)
+        size = units.humanize(phase.bytes, "B")
+        mark = " < peak" if phase is step.peak else ""
+        lines.append(f"{phase.name:9} {phase.flop:3} {bar:{BAR}} {size:>9}  {alive}{mark}")
+    return lines
+
+
+def _others(asked: Asked) -> list[str]:
+    """What plain data parallel, or sharding, would need."""
+    setup = asked.setup
+    if setup.ranks == 1:
+        return ["plain data parallel needs the same on every GPU, however many there are"]
+    if setup.zero:
+        plain = asked.on(setup.ranks, 0).step().peak.bytes
+        return [f"plain data parallel (--zero 0) would need {units.gb_and_gib(plain)} a GPU"]
+    needs = units.gb_and_gib(asked.on(setup.ranks, 3).step().peak.bytes)
+    return [f"plain data parallel: all GPUs hold the same; --zero 3 would need {needs}"]

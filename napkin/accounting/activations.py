@@ -35,8 +35,8 @@ class Part(NamedTuple):
     formula: str
 
 
-def _times(count: int) -> str:
-    return "" if count == 1 else f"{count}·"
+def _times(count: int, sum_of: str) -> str:
+    return sum_of if count == 1 else f"{count}·({sum_of})"
 
 
 def flash_attention(z: Sizes, rng: int = RNG) -> Part:
@@ -59,14 +59,12 @@ def recomputed_attention(z: Sizes) -> Part:
 
 def rms_norms(z: Sizes, count: int = 2) -> Part:
     """x in fp32, normalised, the output, and 1/rms: Llama's."""
-    return Part(
-        count * ((4 + 2 * z.s) * z.n * z.d + 4 * z.n), f"{_times(count)}((4 + 2s)·n·d + 4n)"
-    )
+    return Part(count * ((4 + 2 * z.s) * z.n * z.d + 4 * z.n), _times(count, "(4 + 2s)·n·d + 4n"))
 
 
 def fused_norms(z: Sizes, count: int = 2) -> Part:
     """x, the output and 1/rms: a fused kernel's."""
-    return Part(count * (2 * z.s * z.n * z.d + 4 * z.n), f"{_times(count)}(2s·n·d + 4n)")
+    return Part(count * (2 * z.s * z.n * z.d + 4 * z.n), _times(count, "2s·n·d + 4n"))
 
 
 def gemma_norms(z: Sizes, count: int = 2, after: int = 0) -> Part:
@@ -74,7 +72,7 @@ def gemma_norms(z: Sizes, count: int = 2, after: int = 0) -> Part:
     that come `after` a sublayer."""
     each = 8 * z.n * z.d + 4 * z.n + 4 * z.d
     kept = (count + after) * each + count * z.s * z.n * z.d
-    return Part(kept, f"{_times(count + after)}(8·n·d + 4n + 4d) + {_times(count)}s·n·d")
+    return Part(kept, f"{_times(count + after, '8·n·d + 4n + 4d')} + {count}·s·n·d")
 
 
 def olmo_norms(z: Sizes) -> Part:

@@ -1,4 +1,4 @@
-"""Measures what a device does: the only place that imports torch."""
+"""Measures what a device does, with torch, which nothing but this and `checking` imports."""
 
 import sys
 import warnings

@@ -1,1 +1,1 @@
-"""What is known about things: accelerators, precisions, optimizers, and the files that say so."""
+"""What is known about things: accelerators, models, precisions, optimizers, and their files."""

@@ -20,7 +20,7 @@ PEAKS = {
     "backward": "peak, in the backward pass of the layers",
     "step": "peak, in the optimizer's step",
 }
-BAR = 24  # letters
+BAR = 20  # letters
 NOT_COUNTED = "not counted: CUDA's context (0.5 to 1.5 GB), workspaces, fragmentation"
 
 

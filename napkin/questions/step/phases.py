@@ -1,11 +1,12 @@
 """One training step on one GPU, phase by phase: what is alive in each, and where the peak is."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from napkin.accounting import activations, memory
 from napkin.accounting.activations import Part
-from napkin.quantity import Quantity, given
+from napkin.quantity import Quantity, given, observed
 from napkin.questions.shape.parts import counted, size
 from napkin.questions.step.blocks import How, of_model, sizes
 from napkin.specs.model import Model, Stack
@@ -149,8 +150,8 @@ def of_transformer(model: Model, N: Quantity, setup: Setup, source: str) -> Step
 
 
 def _traced(symbol: str, label: str, part: Part) -> Quantity:
-    """A sum of whole numbers as an input, its formula as its source."""
-    return given(symbol.replace(" ", "_"), label, part.bytes, "B", part.formula)
+    """A sum of whole numbers as an input, to four figures, its formula as its source."""
+    return observed(re.sub(r"\W", "_", symbol), label, part.bytes, "B", part.formula)
 
 
 def _gathered(model: Model, setup: Setup) -> Quantity:

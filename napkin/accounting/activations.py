@@ -1,4 +1,4 @@
-"""Bytes that one layer keeps for the backward pass, part by part.
+"""Bytes that layers, the head and the loss keep for the backward pass, part by part.
 
 Whole numbers, of what transformers 5.24's modules save (tests/checking measures them); each
 part has its formula beside it. n = B·T tokens, s bytes a value; H query and K key-value heads
@@ -93,6 +93,7 @@ def head_norms(z: Sizes) -> Part:
 
 
 def gemma_head_norms(z: Sizes) -> Part:
+    """As `gemma_norms`, of queries and keys."""
     heads = z.n * (z.H + z.K)
     return Part(8 * heads * z.h + 4 * heads + 8 * z.h, "8·e + 4·n·(H + K) + 8h")
 
@@ -102,14 +103,21 @@ def olmo_head_norms(z: Sizes) -> Part:
     return Part(8 * z.n * (z.H + z.K) * z.h + 8 * z.n, "8·e + 8n")
 
 
-def gated_mlp(z: Sizes, halves: int = 4) -> Part:
-    """Gate, up, what the gate lets through, and their product."""
-    return Part(halves * z.s * z.n * z.F, f"{halves}·s·n·F")
+def gated_mlp(z: Sizes, tensors: int = 4) -> Part:
+    """Gate, up, the gate's activation and their product; a ReLU keeps no gate."""
+    return Part(tensors * z.s * z.n * z.F, f"{tensors}·s·n·F")
+
+
+def fused_flash_attention(z: Sizes, rng: int = RNG) -> Part:
+    """Phi-3's: the values stay in the buffer of queries, keys and values, rotated queries and
+    keys beside it, and the heads are merged in a copy."""
+    kept = z.s * z.n * z.h * (4 * z.H + 3 * z.K) + 4 * z.n * z.H + rng
+    return Part(kept, "s·n·h·(4H + 3K) + 4·n·H")
 
 
 def plain_mlp(z: Sizes, inside: int) -> Part:
     """The second matmul's input, and `inside` what the activation function keeps: nothing
-    (ReLU), its input (GELU), four tensors (GELU written out)."""
+    (ReLU), its input (GELU), several tensors (GELU written out)."""
     return Part((1 + inside) * z.s * z.n * z.F, f"{1 + inside}·s·n·F")
 
 
@@ -143,14 +151,42 @@ def log_softmax(z: Sizes) -> Part:
     return Part(4 * z.n * z.V + 4, "4·n·V + 4")
 
 
-def rotary(z: Sizes, width: int, each: int) -> Part:
-    """Cosines and sines, which all layers share."""
-    return Part(2 * each * z.T * width, f"2·{each}·T·{width}")
+def rotary(z: Sizes, width: int, each: int, tables: int = 1) -> Part:
+    """Cosines and sines, which all layers of a kind share."""
+    return Part(2 * tables * each * z.T * width, f"{2 * tables}·{each}·T·{width}")
 
 
 def loss_backward(z: Sizes) -> Part:
     """Gradients of the loss and of the log-softmax, in fp32."""
     return Part(8 * z.n * z.V, "8·n·V")
+
+
+def inside_mlp(z: Sizes, recomputed: bool) -> Part:
+    """Gradients on the way through a layer's MLP; measured on whole steps, within some percent."""
+    if recomputed:
+        return Part(2 * z.s * z.n * z.F, "2·s·n·F")
+    return Part(2 * z.s * z.n * (z.F + z.d), "2·s·n·(F + d)")
+
+
+def inside_norm(z: Sizes) -> Part:
+    """Gradients on the way through the last norm: four tensors in fp32."""
+    return Part(16 * z.n * z.d, "16·n·d")
+
+
+def scores_backward(z: Sizes) -> Part:
+    """Gradients of eager attention's softmax, in fp32 and in the values' own."""
+    return Part((4 + z.s) * z.B * z.H * z.T**2, f"{4 + z.s}·B·H·T²")
+
+
+def scores_kept(z: Sizes) -> Part:
+    """What a layer's eager attention keeps of its scores, once they are made again."""
+    cast = 0 if z.s == 4 else z.s
+    return Part((4 + cast) * z.B * z.H * z.T**2, f"{4 + cast}·B·H·T²")
+
+
+def scores_forward(z: Sizes) -> Part:
+    """Scores, their softmax in fp32 and its cast, at once."""
+    return Part(8 * z.B * z.H * z.T**2, "8·B·H·T²")
 
 
 def stack(B: int, d: int, L: int, s: int) -> Part:

@@ -6,6 +6,8 @@ from operator import add
 
 from napkin.quantity import Quantity, ceil, coefficient, define
 
+TWO_BLOCKS = coefficient(2, "1", "2 = at work + next")
+TWO_PARTS = coefficient(2, "1", "2 = head + look-up")
 USES = {2: "2 = 1 read + 1 written", 3: "3 = 2 read + 1 written"}
 
 
@@ -77,30 +79,56 @@ def activations(L: Quantity, layer: Sequence[Quantity], rest: Sequence[Quantity]
     return define("A", "activations", reduce(add, rest, formula), "B")
 
 
-def recomputed_activations(L: Quantity, block: Quantity, rest: Sequence[Quantity]) -> Quantity:
-    """A in B where every layer keeps its input alone."""
-    return define("A", "activations", reduce(add, rest, L * block), "B")
+def of_layers(symbol: str, label: str, L: Quantity, layer: Sequence[Quantity]) -> Quantity:
+    """In B: what L layers keep, without the head."""
+    return define(symbol, label, L * reduce(add, layer), "B")
 
 
-def recomputed_layer(L: Quantity, block: Quantity, layer: Sequence[Quantity]) -> Quantity:
-    """In B: the layers' inputs, and one layer that is computed again."""
-    formula = reduce(add, layer, L * block)
-    return define("A_again", "inputs of all layers, one layer again", formula, "B")
+def layers_and_one(
+    symbol: str, label: str, L: Quantity | None, block: Quantity, layer: Sequence[Quantity]
+) -> Quantity:
+    """In B: the inputs of L layers, of one where L is None, and one layer computed again."""
+    return define(symbol, label, reduce(add, layer, block if L is None else L * block), "B")
 
 
-def copy_of(symbol: str, label: str, what: Quantity) -> Quantity:
-    """In B: as much again."""
+def less(symbol: str, label: str, whole: Quantity, gone: Sequence[Quantity]) -> Quantity:
+    """In B: what is left of it."""
+    return define(symbol, label, whole - reduce(add, gone), "B")
+
+
+def as_much(symbol: str, label: str, what: Quantity) -> Quantity:
+    """In B: another of that size."""
     return define(symbol, label, what, "B")
 
 
-def gathered(block: Quantity, w: Quantity) -> Quantity:
-    """In B: weights of two blocks, the one at work and the next (FSDP gathers ahead)."""
-    return define("Z", "gathered weights of two blocks", 2 * w * block, "B")
+def gathered(block: Quantity, root: Quantity, w: Quantity) -> Quantity:
+    """Z in B: whole weights of the block at work and of the next, which FSDP gathers ahead, and
+    of what is in no block, which it keeps."""
+    return define("Z", "gathered weights", w * (TWO_BLOCKS * block + root), "B")
+
+
+def block_gradients(block: Quantity, g: Quantity) -> Quantity:
+    """In B: of one block, before they are shared out."""
+    return define("G_block", "gradients of a block, not shared yet", g * block, "B")
+
+
+def gradients_of(
+    symbol: str, label: str, weights: Quantity, g: Quantity, ranks: Quantity | None
+) -> Quantity:
+    """In B: of some weights."""
+    whole = g * weights
+    return define(symbol, label, whole if ranks is None else whole / ranks, "B")
+
+
+def tied_gradients(table: Quantity, g: Quantity) -> Quantity:
+    """In B, beside the table's gradient: its two parts, from the head and from the look-up,
+    while they are added."""
+    return define("G_tied", "both parts of the tied gradient", TWO_PARTS * g * table, "B")
 
 
 def step_buffers(times: int, each: Quantity, N: Quantity, ranks: Quantity | None) -> Quantity:
     """In B: what an optimizer step on lists of tensors holds beside the state."""
-    copies_of = coefficient(times, "1", f"{times} = copies of what is stepped")
+    copies_of = coefficient(times, "1", f"{times} = copies of what is stepped" if times > 1 else "")
     whole = copies_of * each * N
     formula = whole if ranks is None else whole / ranks
     return define("step", "buffers of the step", formula, "B")

@@ -20,9 +20,15 @@ class Room:
     said: str  # `H100 SXM`, or `80 GB (74.51 GiB)`
     hardware: str | None
     notes: list[str]
+    devices: int = 1  # of torch, in one package
 
     def usable(self, capacity: Quantity) -> Quantity:
         return capacity if self.reserve is None else memory.usable(capacity, self.reserve)
+
+    @property
+    def of_one_device(self) -> float:
+        """In B: what a rank of torch has."""
+        return self.capacity.value / self.devices
 
 
 def room(hardware: str | None, size: Text | None, reserve: Text | None) -> Room:
@@ -41,4 +47,5 @@ def room(hardware: str | None, size: Text | None, reserve: Text | None) -> Room:
     seen = accelerator.memory_visible
     visible = seen and given("M₁", "memory the driver reports", seen.value, "B/GPU", seen.source)
     said = accelerator.short_name + less
-    return Room(printed_memory(accelerator), visible, held, said, accelerator.key, notes)
+    devices = accelerator.devices_per_package
+    return Room(printed_memory(accelerator), visible, held, said, accelerator.key, notes, devices)

@@ -1,5 +1,6 @@
 """What a stream that cannot show a character gets instead: `x` for `×`, never a crash."""
 
+import re
 from typing import TextIO
 
 LETTERS = {
@@ -18,11 +19,13 @@ LETTERS = {
     "≥": ">=",
     "≈": "~",
 }
+TIMES = re.compile(r"(?<=\S)·(?=\S)")  # in a formula; between blanks it separates
 _TABLE = str.maketrans(LETTERS)
 
 
 def letters(text: str) -> str:
     """The text in letters that any encoding has, `?` for those that have none."""
+    text = TIMES.sub("*", text)
     return "".join(LETTERS.get(c, c if c.isascii() else "?") for c in text)
 
 
@@ -30,7 +33,9 @@ def json_text(text: str) -> str:
     """A JSON document in ASCII: our own signs in letters, the user's escaped and so kept."""
     import json  # only here: error messages need this module too
 
-    return "".join(c if c.isascii() else json.dumps(c)[1:-1] for c in text.translate(_TABLE))
+    return "".join(
+        c if c.isascii() else json.dumps(c)[1:-1] for c in TIMES.sub("*", text).translate(_TABLE)
+    )
 
 
 def xml_text(text: str) -> str:

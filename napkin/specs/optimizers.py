@@ -39,6 +39,7 @@ class Optimizer(NamedTuple):
     foreach: int = 1  # what a step needs beside the state: copies of all that it updates,
     loop: int = 3  # or, tensor by tensor, copies of the largest one,
     fused: bool = False  # or, in one kernel, nothing
+    hidden_only: bool = False  # tables and head are stepped by another
 
 
 _ADAM = (("m", "first moment"), ("v", "second moment"))
@@ -71,6 +72,7 @@ OPTIMIZERS = {
         (("m", "momentum"),),
         note="muon updates hidden matrices; embeddings and norms stay with AdamW, at two moments",
         foreach=0,
+        hidden_only=True,
     ),
 }
 

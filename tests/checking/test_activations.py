@@ -50,6 +50,24 @@ CASES: list[tuple[str, Mapping[str, Any], str]] = [
     ("gpt_neox", NEOX, "flash"),
     ("opt", OPT, "flash"),
     ("mixtral", MIXTRAL, "flash eager"),
+    # Other shapes, so that no formula is right by chance.
+    (
+        "llama",
+        ROTARY | {"intermediate_size": 72, "head_dim": 24, "attention_bias": True},
+        "flash eager",
+    ),
+    ("llama", ROTARY | {"hidden_act": "relu", "tie_word_embeddings": True}, "flash"),
+    ("qwen3", ROTARY | {"intermediate_size": 72, "head_dim": 24}, "flash eager"),
+    ("gemma", ROTARY | {"intermediate_size": 72, "head_dim": 24}, "flash"),
+    ("gemma3_text", ROTARY | {"num_hidden_layers": 7, "intermediate_size": 72}, "flash"),
+    ("olmo2", ROTARY | {"intermediate_size": 72, "num_key_value_heads": 1}, "flash"),
+    ("phi3", GATED | {"num_key_value_heads": 4}, "flash"),
+    ("phi3", GATED | {"intermediate_size": 400}, "flash"),
+    ("gpt2", GPT2 | {"activation_function": "gelu_fast", "n_inner": 72}, "flash"),
+    ("gpt2", GPT2 | {"activation_function": "quick_gelu"}, "flash"),
+    ("gpt2", GPT2 | {"activation_function": "tanh"}, "flash"),
+    ("gpt_neox", NEOX | {"use_parallel_residual": False, "rotary_pct": 0.5}, "flash"),
+    ("opt", OPT | {"activation_function": "gelu"}, "flash"),
 ]
 RUNS = [
     pytest.param(

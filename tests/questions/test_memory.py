@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
+from napkin import NapkinError, memory
 from napkin.accounting import activations
 from napkin.accounting.activations import Sizes
 from napkin.questions.shape.parts import counted
 from napkin.questions.step import phases as step
 from napkin.questions.step.blocks import How, Kept, of_model
-from napkin.questions.step.phases import Setup, Step
+from napkin.questions.step.phases import Step
+from napkin.questions.step.states import Setup
 from napkin.specs import models
 from napkin.specs.model import Model, Stack
 from napkin.specs.optimizers import OPTIMIZERS, PRECISIONS, terms
@@ -515,7 +517,7 @@ def test_where_nothing_fits_it_is_said() -> None:
     assert ran.code == 0
     assert ran.out.startswith("no micro-batch fits, not even 1: ")
     ran = napkin("memory --model llama-3.1-405b --zero 0 --fit gpus")
-    assert ran.out.startswith("no number of GPUs is enough: ")
+    assert ran.out.startswith("no number of GPUs is enough, 65,536 neither: ")
 
 
 def test_a_script_is_told_by_the_exit_code_where_it_asks() -> None:
@@ -548,7 +550,10 @@ def test_switches_move_what_they_say() -> None:
     assert chunked["loss"] == 0
     assert kinds["activations"] - chunked["activations"] == 4 * logits + 4
     fused = answer(f"{asked} --step fused")["result"]["per_gpu_bytes"]
-    assert (kinds["temporaries"], fused["temporaries"]) == (4 * 8_030_261_248, 0)
+    # torch steps fp32 masters with fp32 gradients: bf16 ones are cast.
+    assert (kinds["temporaries"], fused["temporaries"]) == (8 * 8_030_261_248, 4 * 8_030_261_248)
+    own = answer(f"{asked} --precision mixed-fp32-grads --step fused")["result"]["per_gpu_bytes"]
+    assert own["temporaries"] == 0
     assert (
         bytes_in(f"{asked} --grad-accum 4", "loss") - bytes_in(asked, "loss") == kinds["gradients"]
     )
@@ -564,3 +569,36 @@ def test_a_stack_has_no_head_to_speak_of() -> None:
     assert isinstance(model, Stack)
     kinds = answer("memory --model linear:L=2,d=4 --precision fp32")["result"]["per_gpu_bytes"]
     assert (kinds["loss"], kinds["weights"]) == (0, 144)
+
+
+def test_zero_is_a_value_from_python_too() -> None:
+    assert memory(params=7e9, gpus=8, zero=0).result["per_gpu_bytes"]["peak"] == 112e9
+    for option in ("micro_batch", "seq_len", "grad_accum"):
+        with pytest.raises(NapkinError, match=f"^--{option.replace('_', '-')}: '0' is not above 0"):
+            memory(model="gpt2", **{option: 0})
+
+
+def test_a_package_of_two_devices_is_two_ranks_of_half_its_memory() -> None:
+    result = answer("memory --hardware mi250x --params 7e9")["result"]
+    assert (result["capacity_bytes"], result["per_gpu_bytes"]["peak"]) == (64e9, 56e9)
+    assert peak("memory --hardware mi250x --params 7e9 --zero 0") == 112e9
+    assert peak("memory --hardware mi250x --params 7e9 --gpus 4") == 14e9
+
+
+@pytest.mark.parametrize("asked", ["--step loop", "--optimizer muon", "--step fused"])
+def test_a_stack_is_stepped_in_every_way(asked: str) -> None:
+    assert peak(f"memory --model linear:L=4,d=64 {asked}") > 0
+
+
+def test_a_sequence_longer_than_the_model_is_made_for_is_warned_of() -> None:
+    said = answer("memory --model gpt2 --seq-len 4096")["warnings"]
+    assert "4,096 tokens are more than the 1,024 that gpt2 is made for" in said
+
+
+def test_zero_3_gathers_two_blocks_and_what_is_in_none() -> None:
+    steps = {
+        each["symbol"]: each["value"]
+        for each in answer("memory --model llama-3-8b --gpus 8")["derivation"]
+    }
+    assert steps["Z"] == 2 * (2 * steps["N_block"] + steps["N_root"])
+    assert 32 * steps["N_block"] + steps["N_root"] == 8_030_261_248

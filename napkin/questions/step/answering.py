@@ -29,31 +29,31 @@ def answered(asked: Asked, headline: str = "") -> Answer:
     step = asked.step()
     peak = step.peak
     total = formulas.alive(PEAKS[peak.name], peak.alive)
-    capacity = asked.room.capacity
     result = {
         "per_gpu_bytes": {**_by_kind(step), "peak": total.value},
         "peak_phase": peak.name,
         "phases": [_phase(each) for each in step.phases],
-        "capacity_bytes": capacity.value,
-        "fits": total.value <= capacity.value,
+        "capacity_bytes": asked.room.of_one_device,
+        "fits": total.value <= asked.room.of_one_device,
     }
     words = partial(_words, asked, step, total, headline)
-    kinds = (*step.states, step.activations, step.loss, step.buffers, step.buckets)
+    # All that the bars name has its row.
+    named = {each.symbol: each for phase in step.phases for each in phase.alive}
+    kinds = (*step.states.all, step.activations, step.loss, *step.temporaries)
     asides = tuple(each for each in kinds if each is not None)
-    return Answer("memory", asked.inputs, result, words, (total,), asides)
+    return Answer("memory", asked.inputs, result, words, (*named.values(), total), asides)
 
 
 def _by_kind(step: Step) -> dict[str, float | None]:
-    without_model = step.activations is None
-    held = [each.value for each in (step.buffers, step.buckets) if each is not None]
+    held, without_model = step.states, step.activations is None
     return {
-        "weights": step.weights.value,
-        "master_weights": 0 if step.master is None else step.master.value,
-        "gradients": step.gradients.value,
-        "optimizer": 0 if step.optimizer is None else step.optimizer.value,
+        "weights": held.weights.value,
+        "master_weights": 0 if held.master is None else held.master.value,
+        "gradients": held.gradients.value,
+        "optimizer": 0 if held.optimizer is None else held.optimizer.value,
         "activations": value_of(step.activations),
         "loss": None if without_model else 0 if step.loss is None else step.loss.value,
-        "temporaries": sum(held),
+        "temporaries": sum(each.value for each in step.temporaries),
     }
 
 
@@ -67,27 +67,36 @@ def _words(asked: Asked, step: Step, total: Quantity, headline: str) -> Words:
     what = PEAKS[peak.name]
     of = units.count(asked.N.value) if asked.about is None else asked.about.name
     zero = f", ZeRO-{asked.setup.zero}" if asked.setup.ranks > 1 else ""
-    where = f"on each of {asked.gpus:,} × {asked.room.said}{zero}"
-    condition = f"{what} · {of}, {asked.recipe} · {where}"
+    where = f"on each of {on_how_many(asked.gpus, asked.room)}{zero}"
+    condition = f"{what} · {of}, {asked.precision} {asked.optimizer} · {where}"
     notes, warnings = fits_in(asked.room, total.value)
+    warnings += asked.warnings
     if asked.about is not None:
-        notes += _bars(step, asked.room.capacity.value)
+        notes += _bars(step, asked.room.of_one_device)
     else:
         notes.append("states alone: --model shows activations and the phases of a step too")
     notes += _others(asked)
     if asked.about is not None:
-        notes += [*settings.assumed(asked.setup), NOT_COUNTED, *step.notes]
+        notes += [*settings.assumed(asked.about, asked.setup), NOT_COUNTED, *step.notes]
         notes += [*asked.about.notes]
+    if asked.setup.optimizer.note:
+        notes.append(asked.setup.optimizer.note)
     notes += asked.room.notes
     said = units.gb_and_gib(total.value)
     return Words(f"{headline}{said}", condition, notes, warnings)
 
 
+def on_how_many(gpus: int, room: Room) -> str:
+    """`8 × H100 SXM`; of packages of several devices, those: `16 devices of 8 × MI250X`."""
+    said = f"{gpus:,} × {room.said}"
+    return said if room.devices == 1 else f"{gpus * room.devices:,} devices of {said}"
+
+
 def fits_in(room: Room, peak: float) -> tuple[list[str], list[str]]:
     """Against the figure on the box, and against the driver's."""
-    capacities = [("printed", room.capacity.value)]
+    capacities = [("printed", room.of_one_device)]
     if room.visible is not None:
-        capacities.append(("the driver reports", room.visible.value))
+        capacities.append(("the driver reports", room.visible.value / room.devices))
     notes, warnings = [], []
     for name, capacity in capacities:
         has = f"{name} {units.gb_and_gib(capacity)}"
@@ -117,7 +126,7 @@ def _others(asked: Asked) -> list[str]:
     if setup.ranks == 1:
         return ["plain data parallel needs the same on every GPU, however many there are"]
     if setup.zero:
-        plain = asked.on(setup.ranks, 0).step().peak.bytes
+        plain = asked.on(asked.gpus, 0).step().peak.bytes
         return [f"plain data parallel (--zero 0) would need {units.gb_and_gib(plain)} a GPU"]
-    needs = units.gb_and_gib(asked.on(setup.ranks, 3).step().peak.bytes)
+    needs = units.gb_and_gib(asked.on(asked.gpus, 3).step().peak.bytes)
     return [f"plain data parallel: all GPUs hold the same; --zero 3 would need {needs}"]

@@ -7,7 +7,8 @@ from napkin.quantity import Quantity
 from napkin.questions.answer import Inputs
 from napkin.questions.room import Room
 from napkin.questions.step import phases
-from napkin.questions.step.phases import Setup, Step
+from napkin.questions.step.phases import Step
+from napkin.questions.step.states import Setup
 from napkin.specs.model import Model, Stack
 
 
@@ -19,24 +20,30 @@ class Asked:
     N: Quantity
     setup: Setup
     room: Room
-    recipe: str  # `mixed adamw`
+    precision: str
+    optimizer: str
     gpus: int
     inputs: Inputs
+    warnings: tuple[str, ...] = ()
 
     def step(self) -> Step:
         """What follows from it. Raises NapkinError."""
-        precision, optimizer = self.recipe.split()
-        source = f"--precision {precision} --optimizer {optimizer}"
+        source = f"--precision {self.precision} --optimizer {self.optimizer}"
         if self.about is None:
-            return phases.states(self.N, self.setup, source)
+            return phases.states_alone(self.N, self.setup, source)
         if isinstance(self.about, Stack):
             return phases.of_stack(self.about, self.N, self.setup, source)
         return phases.of_transformer(self.about, self.N, self.setup, source)
 
     def on(self, gpus: int, zero: int) -> "Asked":
         """The same on other GPUs."""
-        setup = replace(self.setup, ranks=gpus, zero=zero)
+        setup = replace(self.setup, ranks=gpus * self.room.devices, zero=zero)
         return replace(self, setup=setup, gpus=gpus, inputs=self.inputs | {"gpus": gpus})
+
+    @property
+    def fits(self) -> bool:
+        """In the printed memory."""
+        return self.step().peak.bytes <= self.room.of_one_device
 
     def changed(self, name: str, value: Any) -> "Asked":
         """The same with another micro-batch or sequence length."""

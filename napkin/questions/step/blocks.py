@@ -42,7 +42,8 @@ LLAMA = ("llama", "mistral", "qwen2", "qwen3", "phi3", "mixtral", "qwen3_moe")
 GEMMA = ("gemma", "gemma2", "gemma3_text")
 GPT = ("gpt2", "gpt_neox", "opt")
 EAGER_UNKNOWN = ("phi3", "gpt_neox", "opt", "gemma2")
-INSIDE = {"gelu_new": 4, "gelu_fast": 4, "relu": 0}  # else an activation keeps its input
+# Tensors that an activation function keeps beside its output; else its input alone.
+INSIDE = {"gelu_new": 4, "gelu_fast": 7, "quick_gelu": 2, "relu": 0, "tanh": 0}
 APART = {
     "gemma2": "gemma2's attention is counted as gemma3's: with its caps it was not measured",
     "qwen3_moe": "experts are counted as Mixtral's; qwen3_moe's router keeps a little less",
@@ -82,17 +83,19 @@ def _rotary(model: Model, z: Sizes, how: How) -> Kept:
     """Llama and its kin: RMSNorm, rotary positions, a gated MLP."""
     kind = model.architecture
     norms, heads, last, each = _norms(kind, z, how)
-    layer = {"norms": norms, "attention": _attention(z, how)}
+    layer = {"norms": norms, "attention": _attention(kind, z, how)}
     if heads is not None:
         layer["head norms"] = heads
     if model.experts is not None:
         layer["experts"] = kept.routed_experts(z, model.experts.count, model.experts.active)
     else:
-        # Phi-3's gate and up are one buffer, which stays beside its halves.
-        layer["MLP"] = kept.gated_mlp(z, 5 if kind == "phi3" else 4)
+        no_gate = model.mlp is not None and INSIDE.get(model.mlp.activation) == 0
+        layer["MLP"] = kept.gated_mlp(z, 3 if no_gate else 4)
     head = {"final norm": last}
     if how.recompute != "full":
-        head["rotary"] = kept.rotary(z, z.h, each)
+        # Windows and full attention have each their own.
+        both = kind == "gemma3_text" and 0 < sum(n for _, n in model.windows) < model.layers
+        head["rotary"] = kept.rotary(z, z.h, each, 2 if both else 1)
     return Kept(layer, head | _loss(z, how), kept.block_input(z))
 
 
@@ -146,7 +149,9 @@ def _norms(kind: str, z: Sizes, how: How) -> tuple[Part, Part | None, Part, int]
     return norm(z, 2), heads, norm(z, 1), z.s
 
 
-def _attention(z: Sizes, how: How) -> Part:
+def _attention(kind: str, z: Sizes, how: How) -> Part:
+    if kind == "phi3":
+        return kept.fused_flash_attention(z, how.rng)
     if how.attention == "flash":
         return kept.flash_attention(z, how.rng)
     if how.recompute == "selective":
@@ -158,16 +163,26 @@ def _gpt(model: Model, z: Sizes, how: How) -> Kept:
     """GPT-2 and its kin: LayerNorm, an MLP of two matrices."""
     assert model.mlp is not None
     kind = model.architecture
+    if how.attention == "eager" and model.fields.get("reorder_and_upcast_attn") is True:
+        raise options.error("attention", "eager attention that is upcast was never measured")
     inside = INSIDE.get(model.mlp.activation, 1)
+    parallel = kind == "gpt_neox" and model.fields.get("use_parallel_residual") is not False
     layer = {
-        "norms": kept.layer_norms(z, inputs=1 if kind == "gpt_neox" else 2),
+        "norms": kept.layer_norms(z, inputs=1 if parallel else 2),
         "attention": _gpt_attention(kind, z, how),
         "MLP": kept.plain_mlp(z, inside),
     }
-    head = {"final norm": Part(2 * z.s * z.n * z.d + 8 * z.n, "2·s·n·d + 8n")}
+    last = Part(2 * z.s * z.n * z.d + 8 * z.n, "2·s·n·d + 8n")
+    head = {"final norm": last} if model.final_norm else {"head input": kept.block_input(z)}
     if kind == "gpt_neox" and how.recompute != "full":
-        head["rotary"] = kept.rotary(z, z.h // 4, z.s)
+        head["rotary"] = kept.rotary(z, _rotated(model, z), z.s)
     return Kept(layer, head | _loss(z, how), kept.block_input(z))
+
+
+def _rotated(model: Model, z: Sizes) -> int:
+    """Of GPT-NeoX's heads, a part is rotated."""
+    share = model.fields.get("rotary_pct")
+    return int(z.h * (share if isinstance(share, int | float) else 0.25))
 
 
 def _gpt_attention(kind: str, z: Sizes, how: How) -> Part:

@@ -6,8 +6,9 @@ from napkin import parsing, units
 from napkin.accounting import memory as formulas
 from napkin.questions import options
 from napkin.questions.answer import Answer, Words
-from napkin.questions.step import phases, settings
-from napkin.questions.step.answering import fits_in
+from napkin.questions.step import settings
+from napkin.questions.step.answering import fits_in, on_how_many
+from napkin.questions.step.states import shared_by
 
 BESIDE_A_SUM = ("params", "model", "gpus", "hardware", "memory", "bytes_per_param", "exit_code")
 
@@ -26,9 +27,9 @@ def by_sum(given: dict[str, Any]) -> Answer:
         "training state per parameter",
         "B/param",
     )
-    ranks = phases.shared_by(asked.gpus)
+    ranks = shared_by(asked.setup.ranks)
     total = formulas.copies("peak", "training state", [s], asked.N, ranks)
-    capacity = asked.room.capacity.value
+    capacity = asked.room.of_one_device
     kinds = ("weights", "master_weights", "gradients", "optimizer", "activations", "loss")
     result = {
         "per_gpu_bytes": {**dict.fromkeys((*kinds, "temporaries")), "peak": total.value},
@@ -39,8 +40,9 @@ def by_sum(given: dict[str, Any]) -> Answer:
     }
     inputs = asked.inputs | {"bytes_per_param": s.value, "precision": None, "optimizer": None}
     each = f"{units.figures(s.value)} bytes a parameter"
-    where = f"on each of {asked.gpus:,} × {asked.room.said}"
-    condition = f"{each} × {units.count(asked.N.value)}, all sharded · {where}"
+    where = f"on each of {on_how_many(asked.gpus, asked.room)}"
+    shared = "" if ranks is None else ", all of it shared"
+    condition = f"{each} × {units.count(asked.N.value)}{shared} · {where}"
     notes, warnings = fits_in(asked.room, total.value)
     words = Words(units.gb_and_gib(total.value), condition, [*notes, *asked.room.notes], warnings)
     return Answer("memory", inputs, result, lambda: words, (total,))

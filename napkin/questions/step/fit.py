@@ -11,10 +11,11 @@ from napkin.questions.answer import Answer
 from napkin.questions.step import settings
 from napkin.questions.step.answering import answered
 from napkin.questions.step.asked import Asked
+from napkin.specs.model import Stack
 
 WAYS = ("micro-batch", "seq-len", "params", "gpus")
 MOST = 2**40  # of anything that is searched
-SMALLEST_MODEL = 1
+MANY = 2**16  # GPUs, where more change nothing
 
 
 def fitted(given: dict[str, Any]) -> Answer:
@@ -32,7 +33,9 @@ def fitted(given: dict[str, Any]) -> Answer:
         return _gpus(asked, "zero" in given)
     if asked.about is None:
         raise options.error("fit", f"{way} needs --model")
-    most = largest(lambda value: fits(asked.changed(option, value)))
+    if option == "seq_len" and isinstance(asked.about, Stack):
+        raise options.error("fit", f"{asked.about.name} knows no sequences; write micro-batch")
+    most = largest(lambda value: asked.changed(option, value).fits)
     if most == 0:
         return answered(asked.changed(option, 1), f"no {way} fits, not even 1: ")
     return answered(asked.changed(option, most), f"{way} {most:,} is the largest that fits: ")
@@ -47,7 +50,9 @@ def _params(given: dict[str, Any]) -> Answer:
         of = input_of("N", "parameters", N, "param", "--fit")
         return replace(asked, N=of, inputs=asked.inputs | {"params": N})
 
-    most = largest(lambda N: fits(with_params(N)), most=2**60)
+    most = largest(lambda N: with_params(N).fits, most=2**60)
+    if most >= 2**60:
+        raise options.error("gpus", "more than any model fills; write fewer")
     return answered(with_params(most), f"{units.count(most)} parameters are the most that fit: ")
 
 
@@ -58,17 +63,12 @@ def _gpus(asked: Asked, stage_given: bool) -> Answer:
         zero = asked.setup.zero if stage_given else 3 if gpus > 1 else 0
         return asked.on(gpus, zero)
 
-    if fits(on(1)):
+    if on(1).fits:
         return answered(on(1), "1 GPU is enough: ")
-    too_few = largest(lambda gpus: not fits(on(gpus)))
+    too_few = largest(lambda gpus: not on(gpus).fits)
     if too_few >= MOST:
-        return answered(on(asked.gpus), "no number of GPUs is enough: ")
+        return answered(on(MANY), f"no number of GPUs is enough, {MANY:,} neither: ")
     return answered(on(too_few + 1), f"{too_few + 1:,} GPUs are the fewest that it fits: ")
-
-
-def fits(asked: Asked) -> bool:
-    """In the printed memory."""
-    return asked.step().peak.bytes <= asked.room.capacity.value
 
 
 def largest(holds: Callable[[int], bool], most: int = MOST) -> int:

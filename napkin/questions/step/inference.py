@@ -13,9 +13,9 @@ from napkin.questions.options import Text
 from napkin.questions.room import Room, room
 from napkin.questions.shape.parts import size
 from napkin.questions.step import settings
-from napkin.questions.step.answering import fits_in
-from napkin.questions.step.phases import shared_by
-from napkin.specs import dtypes
+from napkin.questions.step.answering import fits_in, on_how_many
+from napkin.questions.step.states import shared_by
+from napkin.specs import dtypes, optimizers
 from napkin.specs.model import Model, Stack
 
 ALLOWED = (
@@ -36,32 +36,35 @@ def inference(options_given: dict[str, Any]) -> Answer:
     b = given("b", f"bytes of {precision}", dtypes.BITS[precision] / 8, "B/param", "--precision")
     W = serving.weights(N, b)
     KV = _cache(about, options_given)
-    total = serving.on_one(W, KV, shared_by(gpus))
     where = room(options_given.get("hardware"), options_given.get("memory"), None)
+    ranks = gpus * where.devices
+    total = serving.on_one(W, KV, shared_by(ranks))
     inputs = {
         "params": N.value,
         "model": None if about is None else about.name,
         "gpus": gpus,
         "hardware": where.hardware,
         "precision": precision,
-        "context": options_given.get("context"),
-        "batch": options_given.get("batch"),
+        "context": None if KV is None else _tokens(options_given),
+        "batch": None if KV is None else _sequences(options_given),
     }
     none = dict.fromkeys(("master_weights", "gradients", "optimizer", "activations", "loss"))
-    kinds = {"weights": W.value / gpus, **none, "temporaries": None}
-    cache = None if KV is None else KV.value / gpus
+    kinds = {"weights": W.value / ranks, **none, "temporaries": None}
+    cache = None if KV is None else KV.value / ranks
     result = {
         "per_gpu_bytes": {**kinds, "kv_cache": cache, "peak": total.value},
         "peak_phase": "inference",
         "phases": [],
-        "capacity_bytes": where.capacity.value,
-        "fits": total.value <= where.capacity.value,
+        "capacity_bytes": where.of_one_device,
+        "fits": total.value <= where.of_one_device,
     }
     words = partial(_words, about, N, precision, gpus, where, total, KV)
     return Answer("memory", inputs, result, words, (total,))
 
 
 def _stored(text: Text) -> str:
+    if str(text) in optimizers.PRECISIONS and str(text) not in dtypes.BITS:
+        raise NapkinError(f"{quoted(text)} is a recipe of training; write bf16, fp8 or nf4")
     name = dtypes.precision(text)
     if name not in dtypes.BITS:
         raise NapkinError(f"{quoted(text)} is not stored; write one of {' '.join(dtypes.BITS)}")
@@ -79,8 +82,8 @@ def _cache(about: Model | Stack | None, asked: dict[str, Any]) -> Quantity | Non
         if "batch" in asked:
             raise options.error("batch", "goes with --context")
         return None
-    T = options.quantity("context", asked["context"], parsing.whole, "T", "context", "1")
-    B = options.quantity("batch", asked.get("batch", 1), parsing.whole, "B", "sequences", "1")
+    T = given("T", "context", _tokens(asked), "1", "--context")
+    B = given("B", "sequences", _sequences(asked), "1", "--batch")
     s = given("s", f"bytes of a {CACHED} value", dtypes.BITS[CACHED] / 8, "B", "the cache's")
     a = about.attention
     if a.latent is not None:
@@ -102,6 +105,14 @@ def _cache(about: Model | Stack | None, asked: dict[str, Any]) -> Quantity | Non
     return serving.windowed_cache(serving.of_layers("KV_all", L_all, H_kv, hd, T, B, s), windowed)
 
 
+def _tokens(asked: dict[str, Any]) -> int:
+    return options.read("context", asked["context"], parsing.whole)
+
+
+def _sequences(asked: dict[str, Any]) -> int:
+    return options.read("batch", asked.get("batch", 1), parsing.whole)
+
+
 def _words(
     about: Model | Stack | None,
     N: Quantity,
@@ -113,10 +124,11 @@ def _words(
 ) -> Words:
     of = units.count(N.value) if about is None else about.name
     cache = "no cache: --context shows it" if KV is None else f"{KV} of cache"
-    split = f", split evenly over {gpus:,}" if gpus > 1 else ""
-    condition = f"to serve {of} in {precision} · {cache} · on {gpus:,} × {where.said}{split}"
+    condition = f"to serve {of} in {precision} · {cache} · on {on_how_many(gpus, where)}"
     notes, warnings = fits_in(where, total.value)
     if precision == "nf4":
         notes.append("nf4 with its scales is 4.5 bits; 4.127 with double quantization")
+    if gpus * where.devices > 1:
+        notes.append("split evenly, which few key-value heads may not allow")
     notes.append("weights and cache alone: no activations, no buffers of the engine")
     return Words(units.gb_and_gib(total.value), condition, [*notes, *where.notes], warnings)

@@ -2,151 +2,142 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from napkin.accounting import activations, memory
-from napkin.accounting.activations import Part
-from napkin.quantity import Quantity, given, observed
+from napkin.accounting.activations import Part, Sizes
+from napkin.quantity import Quantity, observed
 from napkin.questions.shape.parts import counted, size
-from napkin.questions.step.blocks import How, of_model, sizes
+from napkin.questions.step import states as kinds
+from napkin.questions.step.blocks import Kept, of_model, sizes
+from napkin.questions.step.states import Setup, States
 from napkin.specs.model import Model, Stack
-from napkin.specs.optimizers import Optimizer, Precision, terms
 
-STEPS = ("foreach", "fused", "loop")
-WEIGHTS, GRADIENTS, MASTER = "weights", "gradients", "master"
+Alive = tuple[Quantity, ...]
+MLPS = ("MLP", "experts")
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """All that decides what one GPU holds, but for the model."""
+class _Parts(NamedTuple):
+    """What a layer and the head keep, each an input of the derivation."""
 
-    precision: Precision
-    optimizer: Optimizer
-    ranks: int  # data-parallel
-    zero: int
-    micro_batch: int = 1
-    seq_len: int = 1
-    grad_accum: int = 1
-    step: str = "foreach"
-    bucket_view: bool = False
-    how: How = field(default_factory=How)
+    by_name: dict[str, Quantity]  # of a layer
+    head: list[Quantity]
+    last_norm: Quantity
+    block: Quantity  # what a layer keeps that is computed again
 
     @property
-    def value_bytes(self) -> int:
-        """Of an activation: that of the weights that compute."""
-        return self.precision.weights
+    def layer(self) -> list[Quantity]:
+        return list(self.by_name.values())
+
+
+class _Gradients(NamedTuple):
+    """That are there beside those of all parameters, or before them."""
+
+    head: Quantity  # the first that is there
+    late: Quantity  # when the first layer begins
+    tied: Quantity | None
+    block: Quantity | None  # not shared yet
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A moment of the step, what it computes, and what is alive."""
+    """A part of the step, what it computes, and what is alive when that is most."""
 
     name: str
     flop: str  # per token
-    alive: tuple[Quantity, ...]
+    alive: Alive
 
     @property
     def bytes(self) -> float:
-        return sum(each.value for each in self.alive)
+        return _bytes(self.alive)
+
+
+def _bytes(alive: Alive) -> float:
+    return sum(each.value for each in alive)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """By kind, in B of one GPU; None is what the model does not have or is not known to."""
+    """What a GPU holds, in B; None is what there is not, or what is not known without a model."""
 
-    weights: Quantity
-    master: Quantity | None
-    gradients: Quantity
-    optimizer: Quantity | None
-    activations: Quantity | None
-    loss: Quantity | None
-    buffers: Quantity | None  # of the optimizer's step
-    buckets: Quantity | None  # DDP's
+    states: States
     phases: tuple[Phase, ...]
+    activations: Quantity | None = None
+    loss: Quantity | None = None
+    temporaries: Alive = ()  # of the optimizer's step, and DDP's buckets
     notes: tuple[str, ...] = ()
 
     @property
     def peak(self) -> Phase:
         return max(self.phases, key=lambda phase: phase.bytes)
 
-    @property
-    def states(self) -> tuple[Quantity, ...]:
-        """What stays between two steps, and the gradients."""
-        kinds = (self.weights, self.master, self.gradients, self.optimizer)
-        return tuple(each for each in kinds if each is not None)
 
-
-def states(N: Quantity, setup: Setup, source: str) -> Step:
+def states_alone(N: Quantity, setup: Setup, source: str) -> Step:
     """Weights, gradients and the optimizer's state of N parameters, and nothing else."""
-    kinds = _kinds(N, setup, source)
-    held = [each for each in kinds.values() if each is not None]
-    return Step(
-        kinds[WEIGHTS],  # type: ignore[arg-type]
-        kinds[MASTER],
-        kinds[GRADIENTS],  # type: ignore[arg-type]
-        kinds["optimizer"],
-        *(None,) * 4,
-        phases=(Phase("states", "", tuple(held)),),
-    )
-
-
-def shared_by(ranks: int) -> Quantity | None:
-    """n, where there are several."""
-    return size("n_dp", "data-parallel ranks", ranks) if ranks > 1 else None
-
-
-def _kinds(N: Quantity, setup: Setup, source: str) -> dict[str, Quantity | None]:
-    """Each kind of state over the ranks that share it: ZeRO 1 the optimizer's, 2 the gradients
-    too, 3 the weights too."""
-    each = {t.symbol: given(*t, "B/param", source) for t in terms(setup.precision, setup.optimizer)}
-    n = shared_by(setup.ranks)
-
-    def shared(zero: int) -> Quantity | None:
-        return n if setup.zero >= zero else None
-
-    moments = [q for symbol, q in each.items() if symbol not in (WEIGHTS, GRADIENTS, MASTER)]
-    master = [each[MASTER]] if MASTER in each else []
-    return {
-        WEIGHTS: memory.copies("W", "weights", [each[WEIGHTS]], N, shared(3)),
-        MASTER: memory.copies("M", "fp32 master weights", master, N, shared(1)) if master else None,
-        GRADIENTS: memory.copies("G", "gradients", [each[GRADIENTS]], N, shared(2)),
-        "optimizer": memory.copies("O", "optimizer state", moments, N, shared(1))
-        if moments
-        else None,
-    }
+    held = kinds.states(N, setup, source)
+    return Step(held, (Phase("states", "", held.all),))
 
 
 def of_stack(model: Stack, N: Quantity, setup: Setup, source: str) -> Step:
     """The lecture's linear model; its output is one number, so there is no log-softmax."""
-    s = setup.value_bytes
-    part = activations.stack(setup.micro_batch * setup.seq_len, model.d_model, model.layers, s)
-    A = memory.copy_of("A", "activations", _traced("a_stack", "inputs, outputs, loss", part))
-    largest = size("N_max", "largest tensor", model.d_model**2)
-    return _phases(N, setup, source, A, None, None, None, largest)
+    held = kinds.states(N, setup, source)
+    rows, s = setup.micro_batch * setup.seq_len, setup.precision.weights
+    part = activations.stack(rows, model.d_model, model.layers, s)
+    A = memory.as_much("A", "activations", _traced("a_stack", "inputs, outputs, loss", part))
+    before = [held.gradients] if setup.grad_accum > 1 else []
+    moments: list[tuple[str, str, list[list[Quantity | None]]]] = [
+        ("forward", "2N", [[A, *before]]),
+        ("loss", "", [[A, *before]]),
+        ("backward", "4N", [[A, *before], [held.gradients]]),
+    ]
+    return _step(model, N, setup, source, held, moments, A, None)
 
 
 def of_transformer(model: Model, N: Quantity, setup: Setup, source: str) -> Step:
     """Raises NapkinError for layers that were never measured."""
-    how = setup.how
-    kept = of_model(model, setup.micro_batch, setup.seq_len, setup.value_bytes, how)
+    how, s = setup.how, setup.precision.weights
+    kept = of_model(model, setup.micro_batch, setup.seq_len, s, how)
+    z = sizes(model, setup.micro_batch, setup.seq_len, s)
+    held = kinds.states(N, setup, source)
     L = size("L", "layers", model.layers)
-    layer = [_traced(f"a_{name}", f"{name}, one layer", part) for name, part in kept.layer.items()]
-    head = [_traced(f"a_{name}", name, part) for name, part in kept.head.items()]
-    block = _traced("a_block", "input, one layer", kept.block)
-    again = None
-    if how.recompute == "full":
-        A = memory.recomputed_activations(L, block, head)
-        again = memory.recomputed_layer(L, block, layer)
-    else:
-        A = memory.activations(L, layer, head)
-    z = sizes(model, setup.micro_batch, setup.seq_len, setup.value_bytes)
+    parts = _parts(kept)
+    layer = [parts.block] if how.recompute == "full" else parts.layer
+    A = memory.activations(L, layer, parts.head)
     loss = None
     if not how.chunked_loss:
         part = activations.loss_backward(z)
         loss = _traced("a_loss", "gradients of loss, log-softmax", part)
-    gathered = _gathered(model, setup) if setup.zero == 3 and setup.ranks > 1 else None
-    largest = _largest(model)
-    return _phases(N, setup, source, A, loss, again, gathered, largest, kept.notes)
+    Z = kinds.gathered(model, setup)
+    before = held.gradients if setup.grad_accum > 1 else None
+    forward = [[A, Z, before]]
+    if how.recompute == "full" and how.attention == "eager":
+        work = _traced("a_work", "scores at work, one layer", activations.scores_forward(z))
+        forward.append([A, work, Z, before])
+    others = _Gradients(
+        _of_head(model, held, setup),
+        _late(model, N, held, setup),
+        _tied(model, held, setup),
+        kinds.unshared(model, held, setup),
+    )
+    backward = _backward(z, setup, held, parts, L, others)
+    moments = [
+        ("forward", "2N", forward),
+        ("loss", "", [[A, loss, Z, before]]),
+        ("backward", "4N" if how.recompute != "full" else "6N", [[*b, Z] for b in backward]),
+    ]
+    return _step(model, N, setup, source, held, moments, A, loss, kept.notes)
+
+
+def _parts(kept: Kept) -> _Parts:
+    layer = {
+        name: _traced(f"a_{name}", f"{name}, one layer", part) for name, part in kept.layer.items()
+    }
+    head = {name: _traced(f"a_{name}", name, part) for name, part in kept.head.items()}
+    norm = head["final norm"] if "final norm" in head else head["head input"]
+    return _Parts(
+        layer, list(head.values()), norm, _traced("a_block", "input, one layer", kept.block)
+    )
 
 
 def _traced(symbol: str, label: str, part: Part) -> Quantity:
@@ -154,71 +145,108 @@ def _traced(symbol: str, label: str, part: Part) -> Quantity:
     return observed(re.sub(r"\W", "_", symbol), label, part.bytes, "B", part.formula)
 
 
-def _gathered(model: Model, setup: Setup) -> Quantity:
-    parts = counted(model).parts
-    outside = ("input table", "positions", "output head", "final norm", "projections")
-    inside = sum(each for name, each in parts.items() if name not in outside)
-    block = given("N_block", "parameters, one layer", inside / model.layers, "param", model.name)
-    w = given("w", "weights", setup.precision.weights, "B/param", "--precision")
-    return memory.gathered(block, w)
+def _backward(
+    z: Sizes, setup: Setup, held: States, parts: "_Parts", L: Quantity, others: "_Gradients"
+) -> list[list[Quantity | None]]:
+    """Its moments: in the last norm; in the last layer, whose MLP comes before its attention; and
+    at the end, with every gradient. Where layers are computed again, in the first layer too,
+    the others' inputs gone by then."""
+    how, layer, block = setup.how, parts.layer, parts.block
+    full, eager = how.recompute == "full", how.attention == "eager"
+    before = held.gradients if setup.grad_accum > 1 else None
+    mlp = _traced("a_inside", "inside the MLP", activations.inside_mlp(z, full))
+    end = [held.gradients, others.tied, others.block]
+    scores = _traced("a_softmax", "inside the softmax", activations.scores_backward(z))
+    without_mlp = [each for name, each in parts.by_name.items() if name not in MLPS]
+    if full:
+        early = others.head if before is None else before
+        late = others.late if before is None else before
+        moments = []
+        for symbol, label, inputs, there in (
+            ("A_again", "all inputs, one layer again", L, early),
+            ("A_one", "one input, its layer again", None, late),
+        ):
+            one = memory.layers_and_one(symbol, label, inputs, block, layer)
+            moments.append([one, mlp, there, others.block])
+            if eager:
+                left = memory.layers_and_one(f"{symbol}_attn", label, inputs, block, without_mlp)
+                moments.append([left, scores, there, others.block])
+        return [*moments, end]
+    of_layers = memory.of_layers("A_layers", "activations of the layers", L, layer)
+    norm = _traced("a_norm", "inside the last norm", activations.inside_norm(z))
+    moments = [
+        [of_layers, parts.last_norm, norm, before, others.block],
+        [of_layers, mlp, before, others.block],
+    ]
+    if eager:
+        again: Quantity | None = None
+        if how.recompute == "selective":
+            again = _traced("a_scores", "scores again, one layer", activations.scores_kept(z))
+        gone = [each for name, each in parts.by_name.items() if name in MLPS]
+        left = of_layers
+        if gone:
+            left = memory.less("A_left", "the same, one MLP done", of_layers, gone)
+        moments.append([left, again, scores, before, others.block])
+    return [*moments, end]
 
 
-def _largest(model: Model) -> Quantity:
-    """The largest tensor that an optimizer steps."""
-    width = model.d_model
-    tensors = [model.vocab * (model.table_width or width)]
-    if model.mlp is not None:
-        tensors.append(width * model.mlp.width)
-    if model.experts is not None:  # transformers keeps gate and up of all experts in one
-        tensors.append(2 * model.experts.count * width * model.experts.width)
-    return given("N_max", "largest tensor", max(tensors), "param", model.name)
+def _of_head(model: Model, held: States, setup: Setup) -> Quantity:
+    """Gradients that are there before the layers' are."""
+    return memory.gradients_of(
+        "G_head", "gradient of the head", counted(model).output, held.g, setup.shared_from(2)
+    )
 
 
-def _phases(
+def _late(model: Model, N: Quantity, held: States, setup: Setup) -> Quantity:
+    """All but those of the layer that is at work, and of a table of its own."""
+    left = N - kinds.block(model)
+    if not model.tied:
+        left = left - _table(model)
+    return memory.gradients_of(
+        "G_late", "gradients but the first layer's", left, held.g, setup.shared_from(2)
+    )
+
+
+def _table(model: Model) -> Quantity:
+    found = counted(model).table
+    assert found is not None  # a transformer's
+    return found
+
+
+def _tied(model: Model, held: States, setup: Setup) -> Quantity | None:
+    """The table's gradient by the head, that by the look-up, and their sum are one moment."""
+    if not model.tied or setup.shared_from(2) is not None:
+        return None
+    return memory.tied_gradients(counted(model).output, held.g)
+
+
+def _step(
+    model: Model | Stack,
     N: Quantity,
     setup: Setup,
     source: str,
+    held: States,
+    moments: Sequence[tuple[str, str, Sequence[Sequence[Quantity | None]]]],
     A: Quantity,
     loss: Quantity | None,
-    again: Quantity | None,
-    gathered: Quantity | None,
-    largest: Quantity,
-    notes: Sequence[str] = (),
+    notes: tuple[str, ...] = (),
 ) -> Step:
-    kinds = _kinds(N, setup, source)
-    W, M, G, O = (kinds[k] for k in (WEIGHTS, MASTER, GRADIENTS, "optimizer"))  # noqa: E741
-    assert W is not None
-    assert G is not None
-    buckets = None
-    if setup.ranks > 1 and setup.zero == 0 and not setup.bucket_view:
-        buckets = memory.copy_of("buckets", "DDP's copy of the gradients", G)
-    buffers = _buffers(N, setup, source, largest)
+    """All phases; of each, its fullest moment."""
+    buckets = kinds.buckets(held, setup)
+    cast = kinds.cast(N, setup)
+    buffers = kinds.buffers(model, N, setup, source)
+    always = (held.weights, held.master, held.optimizer, buckets)
 
-    def phase(name: str, flop: str, *parts: Quantity | None) -> Phase:
-        held = (W, M, O, buckets, *parts)
-        return Phase(name, flop, tuple(each for each in held if each is not None))
+    def fullest(several: Sequence[Sequence[Quantity | None]]) -> Alive:
+        each = [tuple(q for q in (*always, *moment) if q is not None) for moment in several]
+        return max(each, key=_bytes)
 
-    before = G if setup.grad_accum > 1 else None  # of earlier micro-batches
-    backward = (again, G) if again is not None else (A, before)
-    phases = (
-        phase("start", ""),
-        phase("forward", "2N", A, gathered, before),
-        phase("loss", "", A, loss, gathered, before),
-        phase("backward", "4N" if again is None else "6N", *backward, gathered),
-        phase("step", "", G, buffers),
-        phase("zero_grad", ""),
-    )
-    return Step(W, M, G, O, A, loss, buffers, buckets, phases, tuple(notes))
-
-
-def _buffers(N: Quantity, setup: Setup, source: str, largest: Quantity) -> Quantity | None:
-    """What the step holds beside the state, of the copy that it updates."""
-    optimizer, precision = setup.optimizer, setup.precision
-    if setup.step == "fused":
-        return None
-    stepped = precision.master or precision.weights
-    each = given("w_step", "bytes of what is stepped", stepped, "B/param", source)
-    if setup.step == "foreach" and optimizer.foreach:
-        n = shared_by(setup.ranks) if setup.zero >= 1 else None
-        return memory.step_buffers(optimizer.foreach, each, N, n)
-    return memory.loop_buffers(optimizer.loop, each, largest) if optimizer.loop else None
+    between = [
+        ("start", "", [[]]),
+        *moments,
+        ("step", "", [[held.gradients, cast, buffers]]),
+        ("zero_grad", "", [[]]),
+    ]
+    phases = tuple(Phase(name, flop, fullest(several)) for name, flop, several in between)
+    temporaries = tuple(each for each in (buckets, cast, buffers) if each is not None)
+    return Step(held, phases, A, loss, temporaries, notes)

@@ -12,7 +12,7 @@ from napkin.questions.shape.parts import counted
 from napkin.questions.step import blocks
 from napkin.questions.step.asked import Asked
 from napkin.questions.step.blocks import How
-from napkin.questions.step.phases import STEPS, Setup
+from napkin.questions.step.states import STEPS, Setup
 from napkin.specs import models, optimizers
 from napkin.specs.model import Model, Stack
 
@@ -45,20 +45,21 @@ def read(given: Given) -> Asked:
     optimizer, o = options.read(
         "optimizer", given.get("optimizer", DEFAULT_OPTIMIZER), optimizers.optimizer
     )
-    setup = Setup(p, o, gpus, _zero(given, gpus), **_of_model(about, given, o, precision))
+    where = room(given.get("hardware"), given.get("memory"), None)
+    ranks = gpus * where.devices
+    of_model, warnings = _of_model(about, given, o, precision)
+    setup = Setup(p, o, ranks, _zero(given, ranks), **of_model)
     inputs = {
         "params": N.value,
         "model": None if about is None else about.name,
         "gpus": gpus,
-        "hardware": None,
+        "hardware": where.hardware,
         "precision": precision,
         "optimizer": optimizer,
         "zero": setup.zero,
         **_settings(setup, about is not None),
     }
-    where = room(given.get("hardware"), given.get("memory"), None)
-    inputs["hardware"] = where.hardware
-    return Asked(about, N, setup, where, f"{precision} {optimizer}", gpus, inputs)
+    return Asked(about, N, setup, where, precision, optimizer, gpus, inputs, tuple(warnings))
 
 
 def _settings(setup: Setup, of_model: bool) -> Given:
@@ -101,10 +102,11 @@ def _zero(given: Given, ranks: int) -> int:
 
 def _of_model(
     about: Model | Stack | None, given: Given, optimizer: optimizers.Optimizer, precision: str
-) -> Given:
+) -> tuple[Given, list[str]]:
+    """The settings that only a model has, and what to warn of."""
     if about is None:
-        return {}
-    tokens, _, _ = subject.sequence(about, given.get("seq_len"))
+        return {}, []
+    tokens, _, warnings = subject.sequence(about, given.get("seq_len"))
     accumulated = options.read("grad_accum", given.get("grad_accum", 1), parsing.whole)
     step = options.choice("step", given.get("step", "foreach"), STEPS)
     if step == "fused" and not optimizer.fused:
@@ -118,7 +120,7 @@ def _of_model(
         "step": step,
         "bucket_view": options.switch("bucket_view", given.get("bucket_view", False)),
         "how": _how(given, precision),
-    }
+    }, warnings
 
 
 def _how(given: Given, precision: str) -> How:
@@ -137,18 +139,25 @@ def _how(given: Given, precision: str) -> How:
     )
 
 
-def assumed(setup: Setup) -> list[str]:
+def assumed(about: Model | Stack, setup: Setup) -> list[str]:
     """Every setting that moves the answer, given or not."""
     how = setup.how
+    rows = f"micro-batch {setup.micro_batch:,} × {setup.seq_len:,} tokens"
+    accumulation = "gradients accumulate" if setup.grad_accum > 1 else "gradients set to None"
+    ends = f"{setup.step} step, {accumulation}"
+    if isinstance(about, Stack):
+        return [f"{rows}; {ends}"]
     loss = "chunked loss (no logits kept)" if how.chunked_loss else "log-softmax in fp32"
     norms = "fused norms" if how.norm == "fused" else "norms in fp32"
     again = "no recomputation" if how.recompute == "none" else f"{how.recompute} recomputation"
-    accumulation = "gradients accumulate" if setup.grad_accum > 1 else "gradients set to None"
-    tokens = setup.micro_batch * setup.seq_len
-    return [
-        f"s = {setup.value_bytes} bytes a value, n = {tokens:,} tokens, h = head_dim, "
-        "H and K query and key-value heads",
-        f"micro-batch {setup.micro_batch:,} × {setup.seq_len:,} tokens, {again}, "
-        f"{how.attention} attention, {norms}, {loss}",
-        f"{setup.step} step, {accumulation}, no dropout, no KV cache, logits not held",
+    size = 2 if how.autocast else setup.precision.weights
+    found = [
+        f"s = {size} bytes a value, n = B·T = {setup.micro_batch * setup.seq_len:,} tokens, "
+        "h = head_dim, H and K query and key-value heads, e = n·h·(H + K)",
+        f"{rows}, {again}, {how.attention} attention, {loss}",
     ]
+    if how.formula == "measured":
+        found[1] += f", {norms}, no dropout"
+    if how.recompute == "selective" and how.attention == "flash":
+        found.append("flash attention keeps no scores: selective recomputation changes nothing")
+    return [*found, f"{ends}, no KV cache, logits not held"]

@@ -45,15 +45,19 @@ def decoder(
         d_model=d_model,
         layers=layers,
         attention=attention_of(config, default, d_model, latent, attention or {}),
-        mlp=Mlp(config.main_size("intermediate_size", default=default.d_ff), True, mlp_bias)
-        if moe_layers < layers
-        else None,
+        mlp=_mlp(config, default, mlp_bias) if moe_layers < layers else None,
         experts=experts if moe_layers else None,
         moe_layers=moe_layers,
         tied=config.flag("tie_word_embeddings", tied),
         longest=config.size_or_none("max_position_embeddings", default.longest),
         **more,
     )
+
+
+def _mlp(config: Config, default: Sizes, bias: bool) -> Mlp:
+    width = config.main_size("intermediate_size", default=default.d_ff)
+    kind = config.word("hidden_activation", config.word("hidden_act", "silu"))
+    return Mlp(width, True, bias, kind)
 
 
 def attention_of(

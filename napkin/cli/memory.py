@@ -72,9 +72,9 @@ Activations = Annotated[
 Fit = Annotated[
     str | None,
     typer.Option(
-        metavar="micro-batch|seq-len|params|gpus",
+        metavar="NAME",
         show_default=False,
-        help="The largest that fits; of GPUs the fewest.",
+        help="The largest micro-batch, seq-len or params that fits, or the fewest gpus.",
     ),
 ]
 ExitCode = Annotated[

@@ -78,7 +78,7 @@ Model = Annotated[
     typer.Option(
         "--model",
         "-m",
-        metavar="NAME|FILE|SHAPE",
+        metavar="MODEL",
         autocompletion=names_of_models,
         help="A name that `napkin models` lists, a config.json or its folder, or a shape: "
         "llama:L=2,d=64,...",
@@ -137,11 +137,11 @@ Dtype = Annotated[
 Peak = Annotated[
     str | None,
     typer.Option(
-        metavar="promised|measured|RATE",
+        metavar="RATE",
         envvar="NAPKIN_PEAK",
         show_default=False,
-        help="The datasheet's figure, what bench measured, or a rate per GPU: '700 TFLOP/s' "
-        "(default promised).",
+        help="Of one GPU: '700 TFLOP/s', measured (by bench) or promised (by the datasheet, the "
+        "default).",
         rich_help_panel=ASSUMPTIONS,
     ),
 ]
@@ -183,10 +183,10 @@ Format = Annotated[
     typer.Option(
         "--format",
         "-f",
-        metavar="|".join(FORMATS),
+        metavar="NAME",
         autocompletion=_formats,
         show_default=False,
-        help="How the answer is written (default table).",
+        help=f"{' '.join(FORMATS)} (default table).",
         rich_help_panel=OUTPUT,
     ),
 ]

@@ -19,6 +19,7 @@ FLOORS = {
     "units": 1,
     "quantity": 2,
     "parsing": 2,
+    "libraries": 2,
     "specs": 3,
     "accounting": 4,
     "bench": 4,

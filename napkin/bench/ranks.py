@@ -5,6 +5,7 @@ They talk over gloo, on the CPU: a rank whose GPU is in trouble can still say so
 
 import ctypes
 import os
+import re
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -93,6 +94,8 @@ def here() -> Ranks:
         return Ranks()
     rank, local_rank, size = (_number(name) for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"))
     on_node = _number("LOCAL_WORLD_SIZE") if "LOCAL_WORLD_SIZE" in os.environ else local_rank + 1
+    if "MASTER_PORT" in os.environ:
+        _number("MASTER_PORT")
     if rank >= size:
         raise NapkinError(f"RANK: {rank} is not below WORLD_SIZE, {size}; torchrun sets both")
     return Ranks(rank, size, local_rank, on_node, by_torchrun=True)
@@ -148,4 +151,6 @@ def _libraries_on_stderr() -> Iterator[None]:
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    """Without the source file that gloo names in front, and its advice behind."""
+    first = (str(error).splitlines() or [type(error).__name__])[0]
+    return re.sub(r"^\[\S+\] ", "", first).partition(". ")[0]

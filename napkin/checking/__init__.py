@@ -3,6 +3,7 @@
 import sys
 from importlib.util import find_spec
 
+from napkin import libraries
 from napkin.errors import NapkinError
 
 
@@ -14,3 +15,5 @@ def require() -> None:
             f"--check: counts with torch and transformers; {' and '.join(missing)} not installed: "
             f"{sys.executable} -m pip install {' '.join(missing)}"
         )
+    libraries.load("torch", "PyTorch")
+    libraries.load("transformers", "transformers")

@@ -2,7 +2,9 @@
 
 import shutil
 import sys
-from typing import Annotated, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
 
 import typer
 
@@ -92,22 +94,24 @@ def bench(
     napkin bench --dtype bf16
     """
     options = locals()
-    if options.pop("list"):
-        where = {name: options.pop(name) for name in ("format", "output")}
-        if any(value not in (None, False) for value in options.values()):
-            raise NapkinError("--list: measures nothing; leave the other options out")
-        _of_the_first("figures", where)
-    else:
-        _of_the_first("bench", options, progress=_progress)
+    with _the_first_speaks() as silent:
+        if options.pop("list"):
+            where = {name: options.pop(name) for name in ("format", "output")}
+            if any(value not in (None, False) for value in options.values()):
+                raise NapkinError("--list: measures nothing; leave the other options out")
+            respond("figures", where, silent)
+        else:
+            respond("bench", options if silent else options | {"progress": _progress}, silent)
 
 
-def _of_the_first(question: str, options: dict[str, Any], **aloud: Any) -> None:
-    """Of several ranks that torchrun started, the first speaks for all."""
+@contextmanager
+def _the_first_speaks() -> Iterator[bool]:
+    """Whether this is another one of the ranks that torchrun started: the first speaks for all."""
     from napkin.questions.bench import is_another_rank
 
     silent = is_another_rank()
     try:
-        respond(question, options if silent else options | aloud, silent)
+        yield silent
     except NapkinError:
         if silent:
             streams.let_the_first_speak()

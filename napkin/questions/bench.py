@@ -10,11 +10,10 @@ from napkin import bench as measuring
 from napkin import parsing
 from napkin.bench import ranks as together
 from napkin.bench import statistics
-from napkin.bench.ranks import Member, Ranks
 from napkin.errors import DeviceError, NapkinError, quoted
 from napkin.questions import options, subject
 from napkin.questions.answer import Report
-from napkin.questions.measuring import gemms, keeping, measurement
+from napkin.questions.measuring import gemms, keeping, measurement, members
 from napkin.questions.options import Text
 from napkin.questions.promised import DEFAULT_DTYPE
 from napkin.specs import dtypes, models
@@ -65,14 +64,24 @@ def bench(
     of_model = _of_model(model, seq_len, micro_batch, bandwidth)
     window = None if seconds is None else options.read("seconds", seconds, parsing.seconds)
     before = None if warmup is None else options.read("warmup", warmup, parsing.seconds)
-    _refuse_several(device)
+    members.refuse_numbered(device)
     measuring.require_torch()
     from napkin.bench import device as devices
     from napkin.bench import matmul, operators
 
+    asked = {
+        "dtype": dtype,
+        "size": size,
+        "shape": shape,
+        "scan": scan,
+        "seconds": seconds,
+        "warmup": warmup,
+        "bandwidth": bandwidth,
+    }
     with together.joined() as ranks:
-        members = _members(ranks, device)
-        chosen = members[ranks.rank].device
+        members.refuse_different(ranks, asked)
+        who = members.found(ranks, device)
+        chosen = who[ranks.rank].device
         ranks.together(lambda: _refuse_unknown(names, chosen))
         usual = SECONDS if of_model is None else SECONDS_OF_MANY
         run = measurement.Run(
@@ -85,17 +94,17 @@ def bench(
             sized=bool(sizes),
             shaped=bool(shapes),
             ranks=ranks,
-            members=members,
+            members=who,
             threads=devices.threads(),
         )
         if of_model is not None:
             return _of_each(of_model, run, names, progress)
-        asked = [(n, n, n) for n in sizes] + shapes
+        given = [(n, n, n) for n in sizes] + shapes
         scanned = matmul.SCAN_GPU if chosen.is_gpu else matmul.SCAN_CPU
 
         def of(name: str) -> "Sequence[Shape]":
-            if scan or asked:
-                return scanned if scan else [operators.Shape(*each) for each in asked]
+            if scan or given:
+                return scanned if scan else [operators.Shape(*each) for each in given]
             n = ranks.together(lambda: matmul.default_size(chosen, name))[0]
             return [operators.Shape(n, n, n)]
 
@@ -137,27 +146,6 @@ def _of_each(
 def is_another_rank() -> bool:
     """One of several for which the first speaks."""
     return together.here().rank > 0
-
-
-def _refuse_several(device: str | None) -> None:
-    if together.here().size > 1 and device is not None and ":" in device:
-        raise options.error("device", "every rank takes its own GPU; write cuda, or leave it out")
-
-
-def _members(ranks: Ranks, device: str | None) -> list[Member]:
-    from napkin.bench import device as devices
-
-    def mine() -> "Device":
-        if ranks.size == 1:
-            return devices.choose(device)
-        return devices.of_rank(device, ranks.local_rank, ranks.on_node)
-
-    each = ranks.together(mine)
-    members = [Member(rank, ranks.hosts[rank], on) for rank, on in enumerate(each)]
-    without = [member for member in members if not member.device.is_gpu]
-    if 0 < len(without) < len(members):
-        raise DeviceError(f"{without[0]} has no GPU and others have; --device cpu measures CPUs")
-    return members
 
 
 def _refuse_unknown(dtypes: Sequence[str], device: "Device") -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from napkin import parsing, units
 from napkin.accounting import compute
+from napkin.errors import NapkinError, quoted
 from napkin.quantity import Quantity, given
 from napkin.questions import options
 from napkin.questions.answer import Inputs
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from napkin.specs.model import Model, Stack
 
 USUAL_SEQ_LEN = 4096  # tokens; where the model is made for fewer, as many
+MOST_TOKENS = 10**9  # of one sequence
 
 
 @dataclass(slots=True)
@@ -92,11 +94,23 @@ def sequence(model: "Model | Stack", seq_len: Text | None) -> tuple[int, str, li
     longest = model.longest
     if seq_len is None:
         return min(USUAL_SEQ_LEN, longest or USUAL_SEQ_LEN), "--seq-len (assumed)", []
-    tokens = options.read("seq_len", seq_len, parsing.whole)
-    if longest is not None and tokens > longest:
-        said = f"{tokens:,} tokens are more than the {longest:,} that {model.name} is made for"
-        return tokens, "--seq-len", [said]
-    return tokens, "--seq-len", []
+    tokens = options.read("seq_len", seq_len, tokens_of)
+    return tokens, "--seq-len", too_long(model, tokens)
+
+
+def tokens_of(text: Text) -> int:
+    """Of one sequence."""
+    tokens = parsing.whole(text)
+    if tokens > MOST_TOKENS:
+        raise NapkinError(f"{quoted(text)} is more than {MOST_TOKENS:,}, which no model reads")
+    return tokens
+
+
+def too_long(model: "Model | Stack", tokens: int) -> list[str]:
+    """Warns of a sequence that the model is not made for."""
+    if model.longest is None or tokens <= model.longest:
+        return []
+    return [f"{tokens:,} tokens are more than the {model.longest:,} that {model.name} is made for"]
 
 
 def _of_shape(model: "Model | Stack", name: str, seq_len: Text | None) -> Subject:

@@ -80,6 +80,7 @@ def test_a_scan_takes_the_same_way_on_all_ranks() -> None:
     ("line", "says"),
     [
         ("--dtype fp8", "--dtype: bench measures fp64 fp32 fp16 bf16 int8 here, not fp8"),
+        ("--list --size 9", "--list: measures nothing; leave the other options out"),
         ("--size 0", "--size: '0' is not above 0; write 8192, or several: 4096,8192"),
         ("--sise 128", "No such option: --sise (Possible options: --list, --shape, --size)"),
     ],
@@ -90,11 +91,46 @@ def test_a_mistake_is_told_once(line: str, says: str) -> None:
     assert (ran.stdout, errors(ran)) == ("", [f"Error: {says}"])
 
 
+def test_a_rank_that_is_gone_is_said_without_gloo_s_source_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def gone(*_: object) -> None:
+        raise RuntimeError("[/src/gloo/pair.cc:553] Connection closed by peer [::1]:80. Good luck")
+
+    monkeypatch.setattr(torch.distributed, "all_gather_object", gone)
+    with pytest.raises(DeviceError) as error:
+        ranks.Ranks(rank=0, size=2).wait()
+    assert str(error.value) == "rank 0 lost another rank: Connection closed by peer [::1]:80"
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ("--dtype fp32", "--dtype: 'fp32' on rank 1 and 'bf16' on rank 0"),
+        ("--bandwidth", "--bandwidth: given on rank 1 and not given on rank 0"),
+    ],
+)
+def test_ranks_that_are_asked_different_things_are_refused(
+    more: str, says: str, tmp_path: Path
+) -> None:
+    program = tmp_path / "different.py"
+    program.write_text(
+        "import os, sys\n"
+        "from napkin.cli import main\n"
+        f"sys.argv += {more.split()} if os.environ['RANK'] == '1' else []\n"
+        "main()\n"
+    )
+    ran = torchrun(*QUICK.split(), program=(str(program),))
+    assert ran.returncode != 0
+    same = "start every rank with the same options"
+    assert (ran.stdout, errors(ran)) == ("", [f"Error: {says}; {same}"])
+
+
 def test_no_rank_takes_another_one_s_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("RANK", "0"), ("LOCAL_RANK", "0"), ("WORLD_SIZE", "2")):
         monkeypatch.setenv(name, value)
     ran = napkin("bench --device cuda:1")
-    says = "--device: every rank takes its own GPU; write cuda, or leave it out"
+    says = "--device: every rank takes its own; write cuda, or leave it out"
     assert (ran.code, ran.out, ran.err) == (2, "", f"Error: {says}\n")
 
 
@@ -132,6 +168,7 @@ def test_one_rank_measures_as_without_torchrun(monkeypatch: pytest.MonkeyPatch) 
     ("variable", "value", "says"),
     [
         ("RANK", "x", "RANK: 'x' is not a whole number; torchrun sets it"),
+        ("MASTER_PORT", "abc", "MASTER_PORT: 'abc' is not a whole number; torchrun sets it"),
         ("WORLD_SIZE", "-1", "WORLD_SIZE: '-1' is not a whole number; torchrun sets it"),
         ("RANK", "2", "RANK: 2 is not below WORLD_SIZE, 2; torchrun sets both"),
     ],
@@ -140,7 +177,8 @@ def test_an_environment_that_torchrun_does_not_make_is_refused(
     monkeypatch: pytest.MonkeyPatch, variable: str, value: str, says: str
 ) -> None:
     for name, usual in (("RANK", "0"), ("LOCAL_RANK", "0"), ("WORLD_SIZE", "2")):
-        monkeypatch.setenv(name, value if name == variable else usual)
+        monkeypatch.setenv(name, usual)
+    monkeypatch.setenv(variable, value)
     ran = napkin("bench --device cpu")
     assert (ran.code, ran.out, ran.err) == (2, "", f"Error: {says}\n")
 

@@ -230,6 +230,12 @@ def test_a_doubtful_figure_never_replaces_a_good_one() -> None:
     assert keeping.saved([of_h100("")], ON_H100, "bf16") == (path, "")
     assert measured.read(path).rate == 785e12
     assert [file.name for file in path.parent.iterdir()] == [path.name]
+    good = of_h100("")
+    scattered = good._replace(rates=good.rates._replace(spread=0.06, median=700e12))
+    said = f"not saved: the figure in {path} is higher, and this one is scattered"
+    assert keeping.saved([scattered], ON_H100, "bf16") == (None, said)
+    path.unlink()
+    assert keeping.saved([scattered], ON_H100, "bf16") == (path, "")
 
 
 def saved_in(state: State) -> Path:

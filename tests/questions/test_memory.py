@@ -590,9 +590,31 @@ def test_a_stack_is_stepped_in_every_way(asked: str) -> None:
     assert peak(f"memory --model linear:L=4,d=64 {asked}") > 0
 
 
-def test_a_sequence_longer_than_the_model_is_made_for_is_warned_of() -> None:
-    said = answer("memory --model gpt2 --seq-len 4096")["warnings"]
-    assert "4,096 tokens are more than the 1,024 that gpt2 is made for" in said
+@pytest.mark.parametrize(
+    ("asked", "tokens"),
+    [
+        ("--seq-len 4096", "4,096"),
+        ("--gpus 8 --fit seq-len", None),
+        ("--inference --context 2000", "2,000"),
+    ],
+)
+def test_a_sequence_longer_than_the_model_is_made_for_is_warned_of(
+    asked: str, tokens: str | None
+) -> None:
+    found = answer(f"memory --model gpt2 {asked}")
+    tokens = tokens or f"{found['inputs']['seq_len']:,}"
+    said = f"{tokens} tokens are more than the 1,024 that gpt2 is made for"
+    assert said in found["warnings"]
+
+
+def test_between_the_printed_memory_and_the_driver_s_the_printed_decides() -> None:
+    found = answer("memory --model llama-3-8b --gpus 8 --seq-len 8192")
+    assert not found["result"]["fits"]
+    assert any(each.startswith("does not fit: printed 80 GB") for each in found["warnings"])
+    (would,) = (each for each in found["notes"] if each.startswith("would fit: the driver"))
+    size = would.removesuffix(" asks by this)").rpartition(" ")[2]
+    by_it = answer(f"memory --model llama-3-8b --gpus 8 --seq-len 8192 --memory {size}")
+    assert by_it["result"]["fits"]
 
 
 def test_zero_3_gathers_two_blocks_and_what_is_in_none() -> None:

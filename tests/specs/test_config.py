@@ -130,6 +130,12 @@ WRONG: list[tuple[Any, str]] = [
     (without("num_hidden_layers"), ": num_hidden_layers: is missing, and it has no default"),
     (without("vocab_size"), ": vocab_size: is missing, and it has no default"),
     (without("model_type"), ": has no model_type, so its architecture is not known"),
+    ({**LLAMA, "model_type": 5}, ": model_type: '5' is not a word"),
+    (
+        {**without("model_type"), "architectures": "LlamaForCausalLM"},
+        ": architectures: 'LlamaForCausalLM' is not a list",
+    ),
+    ({"model_type": "llava", "text_config": [1]}, ": text_config: [1] is not an object"),
     (
         {**LLAMA, "model_type": "deepseek_v2", "q_lora_rank": None},
         ": num_experts_per_tok: is missing, and it has no default",

@@ -22,10 +22,15 @@ def of_calls(rates: "Rates", is_gpu: bool) -> list[str]:
     if rates.fell > FELL:
         fell = f"the rate fell by {100 * rates.fell:.1f} % over the window, part by part"
         said.append(f"{fell}: power or temperature; a longer --warmup shows where it settles")
-    if rates.spread > (SPREAD_GPU if is_gpu else SPREAD_CPU):
+    if scattered(rates, is_gpu):
         apart = f"spreads over {100 * rates.spread:.0f} % of the median"
         said.append(f"the middle half of the calls {apart}: something disturbs it or its clock")
     return said
+
+
+def scattered(rates: "Rates", is_gpu: bool) -> bool:
+    """The calls are further apart than those of a device that does nothing else."""
+    return rates.spread > (SPREAD_GPU if is_gpu else SPREAD_CPU)
 
 
 def of_share(share: float, shape: "Shape", state: "State | None", tdp: float | None) -> list[str]:

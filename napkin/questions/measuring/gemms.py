@@ -13,6 +13,7 @@ from napkin.questions.answer import Answer, Inputs, Words, value_of
 from napkin.questions.measuring import measurement
 from napkin.questions.measuring.measurement import Run
 from napkin.questions.shape.linears import linears
+from napkin.questions.subject import too_long
 from napkin.specs.model import Model, Stack
 
 if TYPE_CHECKING:
@@ -172,6 +173,7 @@ def _words(
     if share is not None:
         of = f"{share} of the promised {share.args[1]}: the most that its matmuls reach"
     warnings = [f"{each.shape}: {each.unsteady}" for each in measured.values() if each.unsteady]
+    warnings += too_long(work.model, work.seq_len)
     said = f"{work.micro_batch} × {work.seq_len:,} tokens"
     condition = f"{dtype} matmuls of {work.model.name}, {said} · {of} · {run.device.name}"
     return Words(str(R), condition, notes, warnings)
@@ -190,6 +192,7 @@ def measure(work: Work, run: Run, dtype: str, progress: Callable[[str], None]) -
             found[shape] = matmul.measure(run.device, dtype, shape, run.seconds, warm_up)
         except NapkinError as error:
             said = str(error).removeprefix("--shape: ").removeprefix("--size: ")
-            said = said.partition("; try --size")[0]
-            raise type(error)(f"--model: {work.model.name}: {said}") from None
+            said, too_large, _ = said.partition("; try --size")
+            less = "; write a smaller --seq-len or --micro-batch" if too_large else ""
+            raise type(error)(f"--model: {work.model.name}: {said}{less}") from None
     return answer(work, found, run, dtype)

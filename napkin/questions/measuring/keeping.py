@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from napkin import __version__
 from napkin.bench import statistics
 from napkin.errors import NapkinError
+from napkin.questions.measuring import doubts
 from napkin.questions.measuring.measurement import Run
 from napkin.specs import measured as measurements
 
@@ -27,9 +28,12 @@ def saved(several: "Sequence[Measurement]", run: Run, dtype: str) -> tuple[Path 
     slowest, device = several[rank], run.on(rank).device
     path = measurements.path_of(device.name, dtype)
     rates = slowest.rates
-    if (run.sized or run.shaped) and rates.median < _on_file(path):
-        better = "of other shapes is higher; a run without --size and --shape replaces it"
-        return None, f"not saved: the figure in {path} {better}"
+    if rates.median < _on_file(path):
+        if run.sized or run.shaped:
+            better = "of other shapes is higher; a run without --size and --shape replaces it"
+            return None, f"not saved: the figure in {path} {better}"
+        if doubts.scattered(rates, device.is_gpu):
+            return None, f"not saved: the figure in {path} is higher, and this one is scattered"
     record = {
         "type": measurements.GPU if device.is_gpu else "cpu",
         "rate": rates.median,

@@ -11,6 +11,7 @@ from napkin.questions.room import Room
 from napkin.questions.step import settings
 from napkin.questions.step.asked import Asked
 from napkin.questions.step.phases import Phase, Step
+from napkin.questions.subject import too_long
 
 PEAKS = {
     "states": "states alone",
@@ -70,8 +71,8 @@ def _words(asked: Asked, step: Step, total: Quantity, headline: str) -> Words:
     where = f"on each of {on_how_many(asked.gpus, asked.room)}{zero}"
     condition = f"{what} · {of}, {asked.precision} {asked.optimizer} · {where}"
     notes, warnings = fits_in(asked.room, total.value)
-    warnings += asked.warnings
     if asked.about is not None:
+        warnings += too_long(asked.about, asked.setup.seq_len)
         notes += _bars(step, asked.room.of_one_device)
     else:
         notes.append("states alone: --model shows activations and the phases of a step too")
@@ -100,10 +101,12 @@ def fits_in(room: Room, peak: float) -> tuple[list[str], list[str]]:
     notes, warnings = [], []
     for name, capacity in capacities:
         has = f"{name} {units.gb_and_gib(capacity)}"
-        if peak <= capacity:
-            notes.append(f"fits: {has}, {units.humanize(capacity - peak, 'B')} to spare")
-        else:
+        if peak > capacity:
             warnings.append(f"does not fit: {has}, {units.humanize(peak - capacity, 'B')} short")
+            continue
+        spare = f"{has}, {units.humanize(capacity - peak, 'B')} to spare"
+        decides = f"the printed memory decides; --memory {capacity:.0f} asks by this"
+        notes.append(f"would fit: {spare} ({decides})" if warnings else f"fits: {spare}")
     return notes, warnings
 
 

@@ -24,7 +24,6 @@ class Asked:
     optimizer: str
     gpus: int
     inputs: Inputs
-    warnings: tuple[str, ...] = ()
 
     def step(self) -> Step:
         """What follows from it. Raises NapkinError."""

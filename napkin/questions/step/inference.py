@@ -15,6 +15,7 @@ from napkin.questions.shape.parts import size
 from napkin.questions.step import settings
 from napkin.questions.step.answering import fits_in, on_how_many
 from napkin.questions.step.states import shared_by
+from napkin.questions.subject import tokens_of, too_long
 from napkin.specs import dtypes, optimizers
 from napkin.specs.model import Model, Stack
 
@@ -58,7 +59,17 @@ def inference(options_given: dict[str, Any]) -> Answer:
         "capacity_bytes": where.of_one_device,
         "fits": total.value <= where.of_one_device,
     }
-    words = partial(_words, about, N, precision, gpus, where, total, KV)
+    words = partial(
+        _words,
+        about,
+        N,
+        precision,
+        gpus,
+        where,
+        total,
+        KV,
+        None if KV is None else _tokens(options_given),
+    )
     return Answer("memory", inputs, result, words, (total,))
 
 
@@ -106,7 +117,7 @@ def _cache(about: Model | Stack | None, asked: dict[str, Any]) -> Quantity | Non
 
 
 def _tokens(asked: dict[str, Any]) -> int:
-    return options.read("context", asked["context"], parsing.whole)
+    return options.read("context", asked["context"], tokens_of)
 
 
 def _sequences(asked: dict[str, Any]) -> int:
@@ -121,11 +132,14 @@ def _words(
     where: Room,
     total: Quantity,
     KV: Quantity | None,
+    tokens: int | None,
 ) -> Words:
     of = units.count(N.value) if about is None else about.name
     cache = "no cache: --context shows it" if KV is None else f"{KV} of cache"
     condition = f"to serve {of} in {precision} · {cache} · on {on_how_many(gpus, where)}"
     notes, warnings = fits_in(where, total.value)
+    if about is not None and tokens is not None:
+        warnings += too_long(about, tokens)
     if precision == "nf4":
         notes.append("nf4 with its scales is 4.5 bits; 4.127 with double quantization")
     if gpus * where.devices > 1:

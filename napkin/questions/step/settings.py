@@ -47,7 +47,7 @@ def read(given: Given) -> Asked:
     )
     where = room(given.get("hardware"), given.get("memory"), None)
     ranks = gpus * where.devices
-    of_model, warnings = _of_model(about, given, o, precision)
+    of_model = _of_model(about, given, o, precision)
     setup = Setup(p, o, ranks, _zero(given, ranks), **of_model)
     inputs = {
         "params": N.value,
@@ -59,7 +59,7 @@ def read(given: Given) -> Asked:
         "zero": setup.zero,
         **_settings(setup, about is not None),
     }
-    return Asked(about, N, setup, where, precision, optimizer, gpus, inputs, tuple(warnings))
+    return Asked(about, N, setup, where, precision, optimizer, gpus, inputs)
 
 
 def _settings(setup: Setup, of_model: bool) -> Given:
@@ -102,11 +102,11 @@ def _zero(given: Given, ranks: int) -> int:
 
 def _of_model(
     about: Model | Stack | None, given: Given, optimizer: optimizers.Optimizer, precision: str
-) -> tuple[Given, list[str]]:
-    """The settings that only a model has, and what to warn of."""
+) -> Given:
+    """The settings that only a model has."""
     if about is None:
-        return {}, []
-    tokens, _, warnings = subject.sequence(about, given.get("seq_len"))
+        return {}
+    tokens, _, _ = subject.sequence(about, given.get("seq_len"))
     accumulated = options.read("grad_accum", given.get("grad_accum", 1), parsing.whole)
     step = options.choice("step", given.get("step", "foreach"), STEPS)
     if step == "fused" and not optimizer.fused:
@@ -120,7 +120,7 @@ def _of_model(
         "step": step,
         "bucket_view": options.switch("bucket_view", given.get("bucket_view", False)),
         "how": _how(given, precision),
-    }, warnings
+    }
 
 
 def _how(given: Given, precision: str) -> How:

@@ -3,6 +3,7 @@
 Checked against transformers 5.24's classes, parameter by parameter (tests/checking).
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -77,12 +78,14 @@ def model(fields: Fields, name: str, file: str, shown: Mapping[str, str] | None 
 
 def _text_part(fields: Fields, file: str) -> tuple[str, Fields, list[str]]:
     """The architecture, and the fields that describe the text model."""
-    kind = _kind(fields)
+    kind = _kind(Config(fields, file))
     if kind in READERS:
         return kind, fields, []
     part = fields.get("text_config")
-    if isinstance(part, dict):
-        inner = _kind(part) or USUAL_TEXT.get(kind, "")
+    if part is not None and not isinstance(part, dict):
+        raise NapkinError(f"{file}: text_config: {json.dumps(part)[:60]} is not an object")
+    if part is not None:
+        inner = _kind(Config(part, file)) or USUAL_TEXT.get(kind, "")
         if inner in READERS:
             tied = {k: v for k, v in fields.items() if k == "tie_word_embeddings"}
             return inner, {**tied, **part}, [f"the text model of {kind or 'this model'} alone"]
@@ -93,11 +96,11 @@ def _text_part(fields: Fields, file: str) -> tuple[str, Fields, list[str]]:
     raise NapkinError(f"{file}: the architecture {quoted(kind)} is not known{near}")
 
 
-def _kind(fields: Fields) -> str:
+def _kind(config: Config) -> str:
     """model_type decides, else the first of `architectures`."""
-    kind = fields.get("model_type")
-    if isinstance(kind, str) and kind:
+    kind = config.word("model_type", "")
+    if kind:
         return kind
-    classes = fields.get("architectures")
-    first = str(classes[0]) if isinstance(classes, list) and classes else ""
+    classes = config.items("architectures")
+    first = str(classes[0]) if classes else ""
     return CLASSES.get(first, first)

@@ -1,0 +1,39 @@
+"""Heavy libraries, imported only where something is measured or checked."""
+
+import signal
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+
+from napkin.errors import DeviceError
+
+
+def load(module: str, name: str) -> None:
+    """Imports it. Raises DeviceError where it is installed and broken."""
+    try:
+        # torch says on every import that NumPy is not there.
+        with _interrupted_afterwards(), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
+            import_module(module)
+    except Exception as error:  # a broken installation can raise anything
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DeviceError(f"{name} is installed but cannot be imported: {first}") from None
+
+
+@contextmanager
+def _interrupted_afterwards() -> Iterator[None]:
+    """Ctrl-C waits for the end: what runs in C while torch is imported would swallow it."""
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not usual or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    interrupts: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: interrupts.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if interrupts:
+        raise KeyboardInterrupt

@@ -1,0 +1,74 @@
+"""Importing what is heavy: broken, or interrupted on the way."""
+
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from napkin import libraries
+from napkin.errors import DeviceError
+from tests.running import napkin
+
+SWALLOWS = """
+import os, signal
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(1000): pass
+except BaseException:
+    pass
+"""
+
+
+def written(folder: Path, name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.delitem(sys.modules, name, raising=False)
+
+
+def test_an_interrupt_that_the_import_swallows_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    written(tmp_path, "swallows_interrupts", SWALLOWS, monkeypatch)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            libraries.load("swallows_interrupts", "it")
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_that_is_ignored_stays_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    written(tmp_path, "swallows_again", SWALLOWS, monkeypatch)
+    try:
+        libraries.load("swallows_again", "it")
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("raised", ["OSError", "ModuleNotFoundError", "RuntimeError"])
+def test_a_broken_installation_is_said_with_its_cause(
+    raised: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path, "is_broken", f"raise {raised}('lib.so: no such file\\nmore')", monkeypatch)
+    with pytest.raises(DeviceError) as error:
+        libraries.load("is_broken", "PyTorch")
+    assert str(error.value) == ("PyTorch is installed but cannot be imported: lib.so: no such file")
+
+
+@pytest.mark.parametrize("asked", ["flops --model gpt2 --check", "bench --device cpu"])
+def test_a_broken_torch_is_one_line(
+    asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken.py").write_text("raise OSError('libtorch_cpu.so: cannot open')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    load = libraries.load
+    monkeypatch.setattr(libraries, "load", lambda module, name: load("broken", name))
+    says = "PyTorch is installed but cannot be imported: libtorch_cpu.so: cannot open"
+    ran = napkin(asked)
+    assert (ran.code, ran.out, ran.err) == (1, "", f"Error: {says}\n")

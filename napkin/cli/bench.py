@@ -22,7 +22,6 @@ Dtypes = Annotated[
     typer.Option(
         "--dtype",
         metavar="NAME[,NAME...]",
-        show_default=False,
         help="Precisions: bf16 fp16 fp32 fp64 int8, and on a GPU tf32 fp8 (default bf16).",
     ),
 ]
@@ -54,9 +53,7 @@ MicroBatch = Annotated[
 List = Annotated[bool, typer.Option("--list", help="Show the figures on file and measure nothing.")]
 Seconds = Annotated[
     str | None,
-    typer.Option(
-        metavar="S", show_default=False, help="How long to measure (default 3, on a CPU 1)."
-    ),
+    typer.Option(metavar="S", help="How long to measure (default 3, on a CPU 1)."),
 ]
 
 

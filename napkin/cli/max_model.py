@@ -2,8 +2,6 @@
 
 from typing import Annotated
 
-import typer
-
 from napkin.cli.options import (
     ASSUMPTIONS,
     BytesPerParam,
@@ -13,6 +11,7 @@ from napkin.cli.options import (
     Memory,
     Optimizer,
     Output,
+    option,
     recipes,
 )
 from napkin.cli.respond import respond
@@ -20,21 +19,16 @@ from napkin.specs import optimizers
 
 Precision = Annotated[
     str | None,
-    typer.Option(
-        metavar="RECIPE",
-        autocompletion=recipes,
-        show_default=False,
-        help=f"Precision of the training state: {' '.join(optimizers.PRECISIONS)} (default fp32).",
-        rich_help_panel=ASSUMPTIONS,
+    option(
+        ASSUMPTIONS,
+        "RECIPE",
+        f"Precision of the training state: {' '.join(optimizers.PRECISIONS)} (default fp32).",
+        completing=recipes,
     ),
 ]
 Reserve = Annotated[
     str | None,
-    typer.Option(
-        metavar="SHARE",
-        help="Held back for activations, buffers and the context: 10%.",
-        rich_help_panel=ASSUMPTIONS,
-    ),
+    option(ASSUMPTIONS, "SHARE", "Held back for activations, buffers and the context: 10%."),
 ]
 
 

@@ -17,6 +17,7 @@ from napkin.cli.options import (
     Params,
     SeqLen,
     option,
+    recipes,
 )
 from napkin.cli.respond import respond
 from napkin.specs import optimizers
@@ -30,6 +31,7 @@ Precision = Annotated[
         ASSUMPTIONS,
         "RECIPE",
         f"{' '.join(optimizers.PRECISIONS)} (default mixed); to serve, any precision, nf4 too.",
+        completing=recipes,
     ),
 ]
 Zero = Annotated[
@@ -73,7 +75,6 @@ Fit = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        show_default=False,
         help="The largest micro-batch, seq-len or params that fits, or the fewest gpus.",
     ),
 ]

@@ -46,9 +46,7 @@ GradAccum = Annotated[
 ]
 Tokens = Annotated[
     str | None,
-    typer.Option(
-        "--tokens", "-D", metavar="COUNT", help="Tokens trained in all.", rich_help_panel=RUN
-    ),
+    option(RUN, "COUNT", "Tokens trained in all.", "--tokens", "-D"),
 ]
 Time = Annotated[str | None, option(RUN, "TIME", "Elapsed time: 30d, 13.5h.")]
 GpuHours = Annotated[str | None, option(RUN, "COUNT", "GPU-hours, instead of --time and --gpus.")]

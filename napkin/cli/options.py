@@ -1,23 +1,17 @@
 """The options that several commands share. All are text: the questions read them."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
+from napkin.questions.shape.conventions import CONVENTIONS, dashed
 from napkin.render import FORMATS
 from napkin.specs import optimizers
 from napkin.specs.dtypes import PRECISIONS
 from napkin.specs.folders import hardware_names, model_names
 
-CONVENTIONS = (
-    "six-n",
-    "six-n-non-embedding",
-    "palm",
-    "torchtitan",
-    "megatron",
-    "exact-full",
-    "exact-causal",
-)
+DASHED = [dashed(name) for name in CONVENTIONS]
 
 ASSUMPTIONS, OUTPUT = "What is assumed", "Output"
 
@@ -35,7 +29,7 @@ def names_of_models(incomplete: str) -> list[str]:
 
 
 def _conventions(incomplete: str) -> list[str]:
-    return starting_with(list(CONVENTIONS), incomplete)
+    return starting_with(DASHED, incomplete)
 
 
 def _dtypes(incomplete: str) -> list[str]:
@@ -54,10 +48,22 @@ def _optimizers(incomplete: str) -> list[str]:
     return starting_with(list(optimizers.OPTIMIZERS), incomplete)
 
 
-def option(panel: str, metavar: str, help: str) -> typer.models.OptionInfo:
-    """One whose default its help says."""
+def option(
+    panel: str,
+    metavar: str,
+    help: str,
+    *names: str,
+    completing: Callable[[str], list[str]] | None = None,
+    envvar: str | None = None,
+) -> typer.models.OptionInfo:
+    """A text of a panel; its help says the default."""
     found: typer.models.OptionInfo = typer.Option(
-        metavar=metavar, show_default=False, help=help, rich_help_panel=panel
+        *names,
+        metavar=metavar,
+        envvar=envvar,
+        autocompletion=completing,
+        help=help,
+        rich_help_panel=panel,
     )
     return found
 
@@ -86,20 +92,17 @@ Model = Annotated[
 ]
 Convention = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME",
-        autocompletion=_conventions,
-        show_default=False,
-        help=f"How FLOP are counted: {' '.join(CONVENTIONS)} (default six-n).",
-        rich_help_panel=ASSUMPTIONS,
+    option(
+        ASSUMPTIONS,
+        "NAME",
+        f"How FLOP are counted: {' '.join(DASHED)} (default six-n).",
+        completing=_conventions,
     ),
 ]
 SeqLen = Annotated[
     str | None,
     typer.Option(
-        metavar="TOKENS",
-        show_default=False,
-        help="Sequence length (default 4096, or the model's if that is less).",
+        metavar="TOKENS", help="Sequence length (default 4096, or the model's if that is less)."
     ),
 ]
 Tokens = Annotated[
@@ -112,37 +115,34 @@ Gpus = Annotated[
 ]
 Hardware = Annotated[
     str | None,
-    typer.Option(
+    option(
+        ASSUMPTIONS,
+        "NAME|FILE",
+        "Accelerator: a name that `napkin hardware` lists, a driver's device name, "
+        "or your own YAML file (default h100-sxm).",
         "--hardware",
         "-H",
-        metavar="NAME|FILE",
+        completing=names_of_hardware,
         envvar="NAPKIN_HARDWARE",
-        autocompletion=names_of_hardware,
-        show_default=False,
-        help="Accelerator: a name that `napkin hardware` lists, a driver's device name, "
-        "or your own YAML file (default h100-sxm).",
-        rich_help_panel=ASSUMPTIONS,
     ),
 ]
 Dtype = Annotated[
     str | None,
-    typer.Option(
-        metavar="PRECISION",
-        autocompletion=_dtypes,
-        show_default=False,
-        help="Which peak: bf16 fp16 fp32 tf32 fp64 fp8 and smaller (default bf16).",
-        rich_help_panel=ASSUMPTIONS,
+    option(
+        ASSUMPTIONS,
+        "PRECISION",
+        "Which peak: bf16 fp16 fp32 tf32 fp64 fp8 and smaller (default bf16).",
+        completing=_dtypes,
     ),
 ]
 Peak = Annotated[
     str | None,
-    typer.Option(
-        metavar="RATE",
-        envvar="NAPKIN_PEAK",
-        show_default=False,
-        help="Of one GPU: '700 TFLOP/s', measured (by bench) or promised (by the datasheet, the "
+    option(
+        ASSUMPTIONS,
+        "RATE",
+        "Of one GPU: '700 TFLOP/s', measured (by bench) or promised (by the datasheet, the "
         "default).",
-        rich_help_panel=ASSUMPTIONS,
+        envvar="NAPKIN_PEAK",
     ),
 ]
 Sparse = Annotated[
@@ -155,21 +155,16 @@ Sparse = Annotated[
 ]
 Optimizer = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME",
-        autocompletion=_optimizers,
-        show_default=False,
-        help=f"{' '.join(optimizers.OPTIMIZERS)} (default adamw).",
-        rich_help_panel=ASSUMPTIONS,
+    option(
+        ASSUMPTIONS,
+        "NAME",
+        f"{' '.join(optimizers.OPTIMIZERS)} (default adamw).",
+        completing=_optimizers,
     ),
 ]
 BytesPerParam = Annotated[
     str | None,
-    typer.Option(
-        metavar="BYTES",
-        help="The sum itself, instead of a precision and an optimizer: 18.",
-        rich_help_panel=ASSUMPTIONS,
-    ),
+    option(ASSUMPTIONS, "BYTES", "The sum itself, instead of a precision and an optimizer: 18."),
 ]
 Memory = Annotated[
     str | None,
@@ -180,23 +175,16 @@ Memory = Annotated[
 ]
 Format = Annotated[
     str | None,
-    typer.Option(
+    option(
+        OUTPUT,
+        "NAME",
+        f"{' '.join(FORMATS)} (default table).",
         "--format",
         "-f",
-        metavar="NAME",
-        autocompletion=_formats,
-        show_default=False,
-        help=f"{' '.join(FORMATS)} (default table).",
-        rich_help_panel=OUTPUT,
+        completing=_formats,
     ),
 ]
 Output = Annotated[
     str | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Write to a file; its suffix chooses the format.",
-        rich_help_panel=OUTPUT,
-    ),
+    option(OUTPUT, "FILE", "Write to a file; its suffix chooses the format.", "--output", "-o"),
 ]

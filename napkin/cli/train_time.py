@@ -19,6 +19,7 @@ from napkin.cli.options import (
     SeqLen,
     Sparse,
     Tokens,
+    option,
 )
 from napkin.cli.respond import respond
 
@@ -28,12 +29,10 @@ Epochs = Annotated[
 ]
 Mfu = Annotated[
     str | None,
-    typer.Option(
-        "--mfu",
-        metavar="SHARE",
-        show_default=False,
-        help="Model FLOP utilization, recomputation not counted: 40%, 0.4 (default 50%).",
-        rich_help_panel=ASSUMPTIONS,
+    option(
+        ASSUMPTIONS,
+        "SHARE",
+        "Model FLOP utilization, recomputation not counted: 40%, 0.4 (default 50%).",
     ),
 ]
 Price = Annotated[

@@ -12,7 +12,7 @@ from napkin.questions.answer import Answer, Inputs, Words
 from napkin.questions.examples import FLOPS
 from napkin.questions.options import Text
 from napkin.questions.shape import counting, passes
-from napkin.questions.shape.conventions import CONVENTIONS
+from napkin.questions.shape.conventions import CONVENTIONS, dashed
 from napkin.questions.shape.parts import Counted, counted
 from napkin.questions.shape.passes import Pass
 from napkin.questions.shape.per_token import AttentionCost, attention, training
@@ -151,8 +151,7 @@ def _words(
         said = [*known.windows_of(model), *said]
     exact = by_name[EXACT].value
     notes = [
-        f"{name.replace('_', '-'):19}  {_ratio(f, exact)}  {CONVENTIONS[name]}"
-        for name, f in by_name.items()
+        f"{dashed(name):19}  {_ratio(f, exact)}  {CONVENTIONS[name]}" for name, f in by_name.items()
     ]
     if lengths:
         tenth, half = (units.count(int(q.value)) for q in lengths)

@@ -46,7 +46,7 @@ class Subject:
         """` · llama-3-8b, six-n`, where the model's shape is known."""
         if self.model is None:
             return ""
-        return f" · {self.model.name}, {self.convention.replace('_', '-')}"
+        return f" · {self.model.name}, {conventions.dashed(self.convention)}"
 
     def counted(self) -> list[str]:
         """How the FLOP are counted, and how far the other conventions are from it."""
@@ -54,7 +54,7 @@ class Subject:
             return []
         others = [f for name, f in self.flop.items() if name != self.convention]
         least, *_, most = sorted(others, key=lambda f: f.value)
-        by = {id(f): name.replace("_", "-") for name, f in self.flop.items()}
+        by = {id(f): conventions.dashed(name) for name, f in self.flop.items()}
         low, high = (units.figures(f.value / self.f.value, 3) for f in (least, most))
         said = f"counted as {CONVENTIONS[self.convention]}{self.assumed}"
         rest = f"the others: {low} ({by[id(least)]}) to {high} ({by[id(most)]}) of it"
@@ -72,8 +72,8 @@ def read(
     name = SIX_N if convention is None else options.read("convention", convention, conventions.read)
     if model is None:
         if name != SIX_N:
-            dashed = name.replace("_", "-")
-            raise options.error("convention", f"{dashed} needs the model's shape: give --model")
+            needs = f"{conventions.dashed(name)} needs the model's shape: give --model"
+            raise options.error("convention", needs)
         N, N_act = parameters(params, active_params)
         return Subject(N, N_act, name, inputs=_inputs(N, N_act, name))
     for option, text in (("params", params), ("active_params", active_params)):

@@ -15,11 +15,16 @@ CONVENTIONS = {
 }
 
 
+def dashed(name: str) -> str:
+    """As it is written on the command line."""
+    return name.replace("_", "-")
+
+
 def read(text: object) -> str:
     """A convention's name, however it is written. Raises NapkinError."""
     name = str(text).strip().casefold().replace("-", "_")
     if name not in CONVENTIONS:
-        dashed = [each.replace("_", "-") for each in CONVENTIONS]
-        near = suggestion(name.replace("_", "-"), dashed) or f"; write one of {' '.join(dashed)}"
+        known = [dashed(each) for each in CONVENTIONS]
+        near = suggestion(dashed(name), known) or f"; write one of {' '.join(known)}"
         raise NapkinError(f"{quoted(text)} is not a convention{near}")
     return name

@@ -118,6 +118,11 @@ def test_a_text_part_leaves_more_to_the_defaults_and_says_so(tmp_path: Path) -> 
     )
     text = {**LLAMA, "model_type": "llama"}
     assert read(tmp_path, {"model_type": "llava", "text_config": text}).architecture == "llama"
+    text = {**without("num_hidden_layers"), "model_type": "mistral", "num_key_value_heads": 2}
+    assert read(tmp_path, {"model_type": "llava", "text_config": text}).notes == (
+        "the text model of llava alone",
+        "num_hidden_layers is not in the file: 32 is transformers' default",
+    )
 
 
 KNOWN = (

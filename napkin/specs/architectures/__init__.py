@@ -78,12 +78,13 @@ def model(fields: Fields, name: str, file: str, shown: Mapping[str, str] | None 
 
 def _text_part(fields: Fields, file: str) -> tuple[str, Fields, list[str]]:
     """The architecture, and the fields that describe the text model."""
-    kind = _kind(Config(fields, file))
+    whole = Config(fields, file)
+    kind = _kind(whole)
     if kind in READERS:
         return kind, fields, []
     part = fields.get("text_config")
     if part is not None and not isinstance(part, dict):
-        raise NapkinError(f"{file}: text_config: {json.dumps(part)[:60]} is not an object")
+        raise whole.error("text_config", f"{json.dumps(part)[:60]} is not an object")
     if part is not None:
         inner = _kind(Config(part, file)) or USUAL_TEXT.get(kind, "")
         if inner in READERS:

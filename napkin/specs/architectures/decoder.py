@@ -23,6 +23,10 @@ class Sizes(NamedTuple):
     head_dim: int | None = None
 
 
+def everywhere(layer: int) -> bool:
+    return True
+
+
 def decoder(
     config: Config,
     default: Sizes,
@@ -31,12 +35,18 @@ def decoder(
     latent: Latent | None = None,
     mlp_bias: bool = False,
     experts: Experts | None = None,
-    moe_layers: int = 0,
+    sparse: Callable[[int], bool] = everywhere,
+    window: int | None = None,
+    slides: Callable[[int], bool] | None = None,
     tied: bool = False,
     **more: Any,
 ) -> Model:
-    """Llama and its kin: RMSNorm, no learned positions, a gated MLP."""
-    layers = layers_of(config, default)
+    """Llama and its kin: RMSNorm, no learned positions, a gated MLP.
+
+    `sparse` says which layers have the experts, `slides` which see no further than `window`.
+    """
+    layers = config.main_size("num_hidden_layers", default=default.layers, most=MOST_LAYERS)
+    moe_layers = 0 if experts is None else sum(map(sparse, range(layers)))
     d_model = config.main_size("hidden_size", default=default.d_model)
     return Model(
         name="",
@@ -44,10 +54,11 @@ def decoder(
         vocab=config.main_size("vocab_size", default=default.vocab),
         d_model=d_model,
         layers=layers,
-        attention=attention_of(config, default, d_model, latent, attention or {}),
+        attention=_attention(config, default, d_model, latent, attention or {}),
         mlp=_mlp(config, default, mlp_bias) if moe_layers < layers else None,
         experts=experts if moe_layers else None,
         moe_layers=moe_layers,
+        windows=() if slides is None else _windows(config, layers, window, slides),
         tied=config.flag("tie_word_embeddings", tied),
         longest=config.size_or_none("max_position_embeddings", default.longest),
         **more,
@@ -60,7 +71,7 @@ def _mlp(config: Config, default: Sizes, bias: bool) -> Mlp:
     return Mlp(width, True, bias, kind)
 
 
-def attention_of(
+def _attention(
     config: Config, default: Sizes, d_model: int, latent: Latent | None, more: dict[str, Any]
 ) -> Attention:
     heads = config.main_size("num_attention_heads", default=default.heads)
@@ -79,11 +90,7 @@ def share(config: Config, d_model: int, heads: int, name: str = "hidden_size") -
     return d_model // heads
 
 
-def layers_of(config: Config, default: Sizes) -> int:
-    return config.main_size("num_hidden_layers", default=default.layers, most=MOST_LAYERS)
-
-
-def windows(
+def _windows(
     config: Config, layers: int, window: int | None, slides: Callable[[int], bool]
 ) -> tuple[tuple[int, int], ...]:
     """(tokens, layers) of the layers that see no further; `slides` where no list says which."""
@@ -106,10 +113,6 @@ def switched_window(config: Config) -> int | None:
 def every(pattern: int) -> Callable[[int], bool]:
     """All layers slide but each `pattern`-th."""
     return lambda layer: (layer + 1) % pattern != 0
-
-
-def everywhere(layer: int) -> bool:
-    return True
 
 
 def biased(config: Config, name: str, default: bool) -> dict[str, bool]:

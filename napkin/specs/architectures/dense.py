@@ -1,14 +1,14 @@
 """Llama and its dense kin."""
 
+from typing import Any
+
 from napkin.specs.architectures.decoder import (
     Sizes,
     biased,
     decoder,
     every,
     everywhere,
-    layers_of,
     switched_window,
-    windows,
 )
 from napkin.specs.config import Config
 from napkin.specs.model import Model
@@ -26,24 +26,18 @@ def llama(config: Config) -> Model:
 def mistral(config: Config) -> Model:
     default = Sizes(32000, 4096, 14336, 32, 32, longest=131072, kv_heads=8)
     window = config.size_or_none("sliding_window", 4096)
-    return decoder(
-        config, default, windows=windows(config, layers_of(config, default), window, everywhere)
-    )
+    return decoder(config, default, window=window, slides=everywhere)
 
 
 def phi3(config: Config) -> Model:
     default = Sizes(32064, 3072, 8192, 32, 32, longest=4096)
     window = config.size_or_none("sliding_window")
-    return decoder(
-        config, default, windows=windows(config, layers_of(config, default), window, everywhere)
-    )
+    return decoder(config, default, window=window, slides=everywhere)
 
 
 def qwen2(config: Config) -> Model:
     default = Sizes(151936, 4096, 22016, 32, 32, longest=32768, kv_heads=32)
-    return decoder(
-        config, default, attention={"qkv_bias": True}, windows=_upper_windows(config, default)
-    )
+    return decoder(config, default, attention={"qkv_bias": True}, **_upper_windows(config))
 
 
 def qwen3(config: Config) -> Model:
@@ -52,14 +46,13 @@ def qwen3(config: Config) -> Model:
         config,
         default,
         attention={**biased(config, "attention_bias", False), "qk_norm": "head"},
-        windows=_upper_windows(config, default),
+        **_upper_windows(config),
     )
 
 
-def _upper_windows(config: Config, default: Sizes) -> tuple[tuple[int, int], ...]:
+def _upper_windows(config: Config) -> dict[str, Any]:
     first = config.size("max_window_layers", default=28, least=0)
-    layers = layers_of(config, default)
-    return windows(config, layers, switched_window(config), lambda layer: layer >= first)
+    return {"window": switched_window(config), "slides": lambda layer: layer >= first}
 
 
 def gemma(config: Config) -> Model:
@@ -78,7 +71,8 @@ def gemma2(config: Config) -> Model:
         config,
         default,
         attention=biased(config, "attention_bias", False),
-        windows=windows(config, layers_of(config, default), window, every(2)),
+        window=window,
+        slides=every(2),
         norms=4,
         tied=True,
     )
@@ -92,7 +86,8 @@ def gemma3(config: Config) -> Model:
         config,
         default,
         attention={**biased(config, "attention_bias", False), "qk_norm": "head"},
-        windows=windows(config, layers_of(config, default), window, every(pattern)),
+        window=window,
+        slides=every(pattern),
         norms=4,
         tied=True,
     )

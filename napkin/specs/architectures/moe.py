@@ -1,30 +1,29 @@
 """Mixtures of experts."""
 
+from collections.abc import Callable
+
 from napkin.specs.architectures.decoder import (
     Sizes,
     biased,
     decoder,
     every,
     everywhere,
-    layers_of,
     switched_window,
-    windows,
 )
 from napkin.specs.config import Config
 from napkin.specs.model import Experts, Latent, Model
 
 
-def _moe_layers(config: Config, layers: int) -> int:
+def _sparse(config: Config) -> Callable[[int], bool]:
     """Qwen's: each `decoder_sparse_step`-th layer, but for the ones that are named."""
     step = config.size("decoder_sparse_step", default=1)
     dense = config.items("mlp_only_layers")
-    return sum(layer not in dense and (layer + 1) % step == 0 for layer in range(layers))
+    return lambda layer: layer not in dense and (layer + 1) % step == 0
 
 
 def qwen2_moe(config: Config) -> Model:
     default = Sizes(151936, 2048, 5632, 24, 16, longest=32768, kv_heads=16)
-    layers, most = layers_of(config, default), config.size("max_window_layers", default=28, least=0)
-    window = switched_window(config)
+    most = config.size("max_window_layers", default=28, least=0)
     return decoder(
         config,
         default,
@@ -36,14 +35,14 @@ def qwen2_moe(config: Config) -> Model:
             shared_width=config.size("shared_expert_intermediate_size", default=5632),
             shared_gate=True,
         ),
-        moe_layers=_moe_layers(config, layers),
-        windows=windows(config, layers, window, lambda i: i % 2 == 0 and i < most),
+        sparse=_sparse(config),
+        window=switched_window(config),
+        slides=lambda layer: layer % 2 == 0 and layer < most,
     )
 
 
 def qwen3_moe(config: Config) -> Model:
     default = Sizes(151936, 2048, 6144, 24, 32, longest=32768, kv_heads=4, head_dim=None)
-    layers = layers_of(config, default)
     return decoder(
         config,
         default,
@@ -53,14 +52,14 @@ def qwen3_moe(config: Config) -> Model:
             config.size("num_experts_per_tok", default=8),
             config.size("moe_intermediate_size", default=768),
         ),
-        moe_layers=_moe_layers(config, layers),
-        windows=windows(config, layers, switched_window(config), everywhere),
+        sparse=_sparse(config),
+        window=switched_window(config),
+        slides=everywhere,
     )
 
 
 def mixtral(config: Config) -> Model:
     default = Sizes(32000, 4096, 14336, 32, 32, longest=131072, kv_heads=8)
-    layers = layers_of(config, default)
     window = config.size_or_none("sliding_window")
     return decoder(
         config,
@@ -70,14 +69,13 @@ def mixtral(config: Config) -> Model:
             config.size("num_experts_per_tok", default=2),
             config.main_size("intermediate_size", default=default.d_ff),
         ),
-        moe_layers=layers,
-        windows=windows(config, layers, window, everywhere),
+        window=window,
+        slides=everywhere,
     )
 
 
 def gpt_oss(config: Config) -> Model:
     default = Sizes(201088, 2880, 2880, 36, 64, longest=131072, kv_heads=8, head_dim=64)
-    layers = layers_of(config, default)
     window = config.size_or_none("sliding_window", 128)
     return decoder(
         config,
@@ -90,8 +88,8 @@ def gpt_oss(config: Config) -> Model:
             router_bias=True,
             bias=True,
         ),
-        moe_layers=layers,
-        windows=windows(config, layers, window, every(2)),
+        window=window,
+        slides=every(2),
     )
 
 
@@ -103,13 +101,13 @@ def _deepseek(config: Config, default: Sizes, experts: Experts, dense: int) -> M
         config.size("qk_rope_head_dim", default=64),
         config.flag("attention_bias", False),
     )
-    layers = layers_of(config, default)
+    first = config.size("first_k_dense_replace", default=dense, least=0)
     return decoder(
         config,
         default,
         latent=latent,
         experts=experts,
-        moe_layers=max(0, layers - config.size("first_k_dense_replace", default=dense, least=0)),
+        sparse=lambda layer: layer >= first,
         notes=("parts for predicting several tokens are not counted",)
         if config.size("num_nextn_predict_layers", default=0, least=0)
         else (),

@@ -32,6 +32,11 @@ def quoted(text: object, longest: int = 60) -> str:
     return repr(shown if len(shown) <= longest else shown[: longest - 3] + "...")
 
 
+def first_line(error: Exception) -> str:
+    """Of what a library raised, which may say a page, or nothing."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
 def suggestion(word: str, known: Iterable[str]) -> str:
     """`; did you mean 'bf16'?` where a known word is near, else nothing."""
     near = get_close_matches(word, list(known), n=1)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 
-from napkin.errors import DeviceError
+from napkin.errors import DeviceError, first_line
 
 
 def load(module: str, name: str) -> None:
@@ -18,8 +18,8 @@ def load(module: str, name: str) -> None:
             warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
             import_module(module)
     except Exception as error:  # a broken installation can raise anything
-        first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DeviceError(f"{name} is installed but cannot be imported: {first}") from None
+        said = f"{name} is installed but cannot be imported: {first_line(error)}"
+        raise DeviceError(said) from None
 
 
 @contextmanager

@@ -2,7 +2,10 @@
 
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +23,16 @@ except BaseException:
 """
 
 
+@contextmanager
+def interrupts_are(handler: Any) -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+        assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def written(folder: Path, name: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(str(folder))
@@ -29,26 +42,17 @@ def written(folder: Path, name: str, text: str, monkeypatch: pytest.MonkeyPatch)
 def test_an_interrupt_that_the_import_swallows_is_not_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     written(tmp_path, "swallows_interrupts", SWALLOWS, monkeypatch)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            libraries.load("swallows_interrupts", "it")
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with interrupts_are(signal.default_int_handler), pytest.raises(KeyboardInterrupt):
+        libraries.load("swallows_interrupts", "it")
 
 
 def test_an_interrupt_that_is_ignored_stays_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     written(tmp_path, "swallows_again", SWALLOWS, monkeypatch)
-    try:
+    with interrupts_are(signal.SIG_IGN):
         libraries.load("swallows_again", "it")
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("raised", ["OSError", "ModuleNotFoundError", "RuntimeError"])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import torch
 
-from napkin.errors import DeviceError, NapkinError, quoted
+from napkin.errors import DeviceError, NapkinError, first_line, quoted
 
 TORCH = str(torch.__version__)
 
@@ -79,10 +79,10 @@ def speaking_for_the_device(name: str) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        if "busy or unavailable" in first:
-            first += "; another process may hold it alone: nvidia-smi shows which"
-        raise DeviceError(f"{name}: {first}") from None
+        said = first_line(error)
+        if "busy or unavailable" in said:
+            said += "; another process may hold it alone: nvidia-smi shows which"
+        raise DeviceError(f"{name}: {said}") from None
 
 
 def free_bytes(device: Device) -> int | None:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from napkin.errors import DeviceError, NapkinError, printable, quoted
+from napkin.errors import DeviceError, NapkinError, first_line, printable, quoted
 
 if TYPE_CHECKING:
     from napkin.bench.device import Device
@@ -82,7 +82,7 @@ class Ranks:
         try:
             torch.distributed.all_gather_object(told, mine)
         except RuntimeError as error:
-            gone = DeviceError(f"rank {self.rank} lost another rank: {_first_line(error)}")
+            gone = DeviceError(f"rank {self.rank} lost another rank: {_cause(error)}")
             self._told = gone  # there is no telling any more
             raise gone from None
         return told
@@ -126,7 +126,7 @@ def joined() -> Iterator[Ranks]:
         try:
             torch.distributed.init_process_group("gloo")
         except (RuntimeError, ValueError) as error:
-            raise DeviceError(f"the ranks cannot meet: {_first_line(error)}") from None
+            raise DeviceError(f"the ranks cannot meet: {_cause(error)}") from None
         try:
             ranks.hosts = ranks.tell(printable(socket.gethostname()))
             yield ranks
@@ -150,7 +150,6 @@ def _libraries_on_stderr() -> Iterator[None]:
         os.close(kept)
 
 
-def _first_line(error: Exception) -> str:
+def _cause(error: Exception) -> str:
     """Without the source file that gloo names in front, and its advice behind."""
-    first = (str(error).splitlines() or [type(error).__name__])[0]
-    return re.sub(r"^\[\S+\] ", "", first).partition(". ")[0]
+    return re.sub(r"^\[\S+\] ", "", first_line(error)).partition(". ")[0]

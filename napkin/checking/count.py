@@ -11,7 +11,7 @@ import torch
 import transformers as typed_in_part
 from torch.utils.flop_counter import FlopCounterMode
 
-from napkin.errors import NapkinError
+from napkin.errors import NapkinError, first_line
 
 transformers: Any = typed_in_part
 
@@ -34,9 +34,8 @@ def count(kind: str, fields: Mapping[str, Any], tokens: int) -> Count:
             warnings.simplefilter("ignore")
             return _count(built_on_meta(kind, fields), tokens)
     except Exception as error:  # building a model can raise anything
-        first = (str(error).splitlines() or [type(error).__name__])[0]
         said = f"--check: transformers {transformers.__version__} cannot build or run it"
-        raise NapkinError(f"{said}: {first}; leave --check out") from None
+        raise NapkinError(f"{said}: {first_line(error)}; leave --check out") from None
 
 
 def count_stack(layers: int, width: int, samples: int) -> Count:

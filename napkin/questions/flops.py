@@ -19,7 +19,6 @@ from napkin.questions.shape.per_token import AttentionCost, attention, training
 from napkin.specs import models
 from napkin.specs.model import Model, Stack
 
-RECOMPUTE = ("none", "selective", "full")
 EXACT = "exact_full"
 SHARES = (0.1, 0.5)  # of attention in all FLOP
 
@@ -76,13 +75,15 @@ def _through(
     shape: Model | Stack, cost: AttentionCost, recompute: str | None, lora_rank: Text | None
 ) -> tuple[Pass, Inputs]:
     """The way that the options choose, and they themselves."""
-    again = "none" if recompute is None else options.choice("recompute", recompute, RECOMPUTE)
+    again = (
+        "none" if recompute is None else options.choice("recompute", recompute, subject.RECOMPUTE)
+    )
     if lora_rank is None:
-        way = passes.plain(shape, cost) if again == "none" else None
-        return way or passes.recomputing(shape, cost, again), {
-            "recompute": again,
-            "lora_rank": None,
-        }
+        if again == "none":
+            through = passes.plain(shape, cost)
+        else:
+            through = passes.recomputing(shape, cost, again)
+        return through, {"recompute": again, "lora_rank": None}
     if again != "none":
         raise options.error("recompute", "is not counted with --lora-rank yet; leave it out")
     through = passes.adapted(shape, cost, lora_rank)

@@ -53,10 +53,7 @@ def _state(precision: str | None, optimizer: str | None, bytes_per_param: Text |
         for option, value in (("precision", precision), ("optimizer", optimizer)):
             if value is not None:
                 raise options.error(option, "--bytes-per-param already says the sum; drop one")
-        label = "training state per parameter"
-        s = options.quantity(
-            "bytes_per_param", bytes_per_param, parsing.bytes_per_param, "s", label, "B/param"
-        )
+        s = states.sum_given(bytes_per_param)
         inputs: Inputs = {"precision": None, "optimizer": None, "bytes_per_param": s.value}
         return _State(s, f"{units.figures(s.value)} bytes a parameter", inputs, [])
     p_name, p = options.read(

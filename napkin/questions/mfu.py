@@ -22,8 +22,6 @@ from napkin.questions.shape.conventions import CONVENTIONS, SIX_N
 from napkin.questions.subject import Subject
 from napkin.questions.throughput import Throughput
 
-RECOMPUTE = ("none", "selective", "full")
-
 # CS336 lecture 2: 50 % is good, 5 % is poor.
 VERDICTS = (
     (0.5, "good: 50 % and more is what to aim for"),
@@ -92,7 +90,7 @@ def mfu(
         T,
     )
     counted = _model(measured, about, frozen_base)
-    again = None if recompute is None else options.choice("recompute", recompute, RECOMPUTE)
+    again = None if recompute is None else options.choice("recompute", recompute, subject.RECOMPUTE)
     chosen = promise(hardware, dtype, peak, sparse)
     if peak == MEASURED:
         # An MFU is over the promised peak, whatever was measured; the measured one has its row.

@@ -30,6 +30,10 @@ class Room:
         """In B: what a rank of torch has."""
         return self.capacity.value / self.devices
 
+    def holds(self, peak: float) -> bool:
+        """Whether as many bytes fit on one device, as the figure on the box says."""
+        return peak <= self.of_one_device
+
 
 def room(hardware: str | None, size: Text | None, reserve: Text | None) -> Room:
     held = None

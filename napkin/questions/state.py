@@ -22,6 +22,12 @@ def parameters(params: Text | None, active_params: Text | None) -> tuple[Quantit
     return N, active
 
 
+def sum_given(text: Text) -> Quantity:
+    """s in B/param as --bytes-per-param says it."""
+    label = "training state per parameter"
+    return options.quantity("bytes_per_param", text, parsing.bytes_per_param, "s", label, "B/param")
+
+
 def bytes_per_param(precision: Precision, optimizer: Optimizer, source: str) -> Quantity:
     """s in B/param, the sum of the recipe's terms."""
     terms = optimizers.terms(precision, optimizer)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from napkin import parsing, units
 from napkin.accounting import compute
 from napkin.errors import NapkinError, quoted
-from napkin.quantity import Quantity, given
+from napkin.quantity import Quantity
 from napkin.questions import options
 from napkin.questions.answer import Inputs
 from napkin.questions.options import Text
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from napkin.specs.model import Model, Stack
 
 USUAL_SEQ_LEN = 4096  # tokens; where the model is made for fewer, as many
+RECOMPUTE = ("none", "selective", "full")
 MOST_TOKENS = 10**9  # of one sequence
 
 
@@ -82,11 +83,6 @@ def read(
     from napkin.specs import models  # only a model's own questions wait for its readers
 
     return _of_shape(options.read("model", str(model), models.find), name, seq_len)
-
-
-def told_by(model: "Model | Stack", q: Quantity) -> Quantity:
-    """A count of the model as an input: how it comes about is what `napkin models` shows."""
-    return given(q.symbol, q.label, q.value, q.unit, model.name)
 
 
 def sequence(model: "Model | Stack", seq_len: Text | None) -> tuple[int, str, list[str]]:

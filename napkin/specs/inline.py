@@ -7,6 +7,7 @@ from typing import Any
 from napkin import parsing
 from napkin.errors import NapkinError, quoted, suggestion
 from napkin.specs import architectures
+from napkin.specs.architectures import gpt
 from napkin.specs.config import MOST, MOST_LAYERS
 from napkin.specs.model import Model, Stack
 
@@ -37,7 +38,6 @@ OWN_NAMES = {
     "mixtral": {"E": "num_local_experts"},
     "qwen3_moe": {"ff": "moe_intermediate_size"},
 }
-GPT = ("gpt2", "gpt_neox", "opt")  # their heads share d, and none are grouped
 ALTERNATING = ("gemma2", "gemma3_text")  # some of their layers have a window
 ROTARY_ONLY = ("kv", "hd", "w")
 NEEDED = ("L", "d", "H", "ff", "V")
@@ -67,7 +67,7 @@ def model(text: str) -> Model | Stack:
     given = _letters(kind, rest)
     if kind == LINEAR:
         return _stack(text.strip(), given)
-    if kind not in GPT:
+    if kind not in gpt.NAMES:  # whose heads share d, and are not grouped
         # In a design of one's own, what is not said is plain: all heads alike, no window.
         given.setdefault("kv", given["H"])
         if kind not in ALTERNATING:
@@ -98,7 +98,7 @@ def _allowed(kind: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
         return ("L", "d"), ("L", "d"), LINEAR_EXAMPLE
     if kind in WITH_EXPERTS:
         return tuple(LETTERS), (*NEEDED, *EXPERTS), MOE_EXAMPLE
-    left_out = (*EXPERTS, *(ROTARY_ONLY if kind in GPT else ()))
+    left_out = (*EXPERTS, *(ROTARY_ONLY if kind in gpt.NAMES else ()))
     return tuple(each for each in LETTERS if each not in left_out), NEEDED, EXAMPLE
 
 

@@ -105,23 +105,23 @@ def training(model: Model | Stack, parts: Counted, a: AttentionCost) -> dict[str
     }
 
 
-def summary(parts: Counted, source: str) -> Counted:
-    """The totals alone, as inputs: how they come about is what `napkin models` shows."""
+def told(q: Quantity, source: str) -> Quantity:
+    """A count as an input: how it comes about is what `napkin models` shows."""
+    return given(q.symbol, q.label, q.value, q.unit, source)
 
-    def told(q: Quantity) -> Quantity:
-        return given(q.symbol, q.label, q.value, q.unit, source)
+
+def summary(parts: Counted, source: str) -> Counted:
+    """The totals alone, as inputs."""
 
     def told_or_none(q: Quantity | None) -> Quantity | None:
-        return None if q is None else told(q)
+        return None if q is None else told(q, source)
 
-    N = told(parts.N)
-    N_mm = told(parts.N_mm)
-    output = told(parts.output)
+    N, N_mm, output = (told(q, source) for q in (parts.N, parts.N_mm, parts.output))
     return Counted(
         N=N,
-        N_act=N if parts.N_act is parts.N else told(parts.N_act),
+        N_act=N if parts.N_act is parts.N else told(parts.N_act, source),
         N_mm=N_mm,
-        N_meg=N_mm if parts.N_meg is parts.N_mm else told(parts.N_meg),
+        N_meg=N_mm if parts.N_meg is parts.N_mm else told(parts.N_meg, source),
         table=told_or_none(parts.table),
         positions=told_or_none(parts.positions),
         head=None if parts.head is None else output,

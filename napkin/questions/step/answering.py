@@ -1,5 +1,6 @@
 """One scenario of `memory` as an answer: by kind, phase by phase, against what the GPU has."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,10 @@ PEAKS = {
     "backward": "peak, in the backward pass of the layers",
     "step": "peak, in the optimizer's step",
 }
+KINDS = (
+    *("weights", "master_weights", "gradients", "optimizer"),
+    *("activations", "loss", "temporaries"),
+)
 BAR = 20  # letters
 NOT_COUNTED = "not counted: CUDA's context (0.5 to 1.5 GB), workspaces, fragmentation"
 
@@ -30,19 +35,30 @@ def answered(asked: Asked, headline: str = "") -> Answer:
     step = asked.step()
     peak = step.peak
     total = formulas.alive(PEAKS[peak.name], peak.alive)
-    result = {
-        "per_gpu_bytes": {**_by_kind(step), "peak": total.value},
-        "peak_phase": peak.name,
-        "phases": [_phase(each) for each in step.phases],
-        "capacity_bytes": asked.room.of_one_device,
-        "fits": total.value <= asked.room.of_one_device,
-    }
+    result = result_of(asked.room, total.value, peak.name, _by_kind(step), step.phases)
     words = partial(_words, asked, step, total, headline)
     # All that the bars name has its row.
     named = {each.symbol: each for phase in step.phases for each in phase.alive}
     kinds = (*step.states.all, step.activations, step.loss, *step.temporaries)
     asides = tuple(each for each in kinds if each is not None)
     return Answer("memory", asked.inputs, result, words, (*named.values(), total), asides)
+
+
+def result_of(
+    room: Room,
+    peak: float,
+    peak_phase: str,
+    kinds: Mapping[str, float | None],
+    phases: Sequence[Phase] = (),
+) -> dict[str, Any]:
+    """The keys of every answer about memory; null is what is not known by kind."""
+    return {
+        "per_gpu_bytes": {**dict.fromkeys(KINDS), **kinds, "peak": peak},
+        "peak_phase": peak_phase,
+        "phases": [_phase(each) for each in phases],
+        "capacity_bytes": room.of_one_device,
+        "fits": room.holds(peak),
+    }
 
 
 def _by_kind(step: Step) -> dict[str, float | None]:

@@ -42,7 +42,7 @@ class Asked:
     @property
     def fits(self) -> bool:
         """In the printed memory."""
-        return self.step().peak.bytes <= self.room.of_one_device
+        return self.room.holds(self.step().peak.bytes)
 
     def changed(self, name: str, value: Any) -> "Asked":
         """The same with another micro-batch or sequence length."""

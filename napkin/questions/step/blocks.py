@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from napkin.accounting import activations as kept
 from napkin.accounting.activations import Part, Sizes
 from napkin.questions import options
+from napkin.specs.architectures import gpt
 from napkin.specs.model import Model
 
 ATTENTION = ("flash", "eager")
 NORMS = ("upcast", "fused")
-RECOMPUTE = ("none", "selective", "full")
 FORMULAS = ("measured", "korthikanti")
 
 Parts = dict[str, Part]
@@ -40,7 +40,6 @@ class Kept:
 
 LLAMA = ("llama", "mistral", "qwen2", "qwen3", "phi3", "mixtral", "qwen3_moe")
 GEMMA = ("gemma", "gemma2", "gemma3_text")
-GPT = ("gpt2", "gpt_neox", "opt")
 EAGER_UNKNOWN = ("phi3", "gpt_neox", "opt", "gemma2")
 # Tensors that an activation function keeps beside its output; else its input alone.
 INSIDE = {"gelu_new": 4, "gelu_fast": 7, "quick_gelu": 2, "relu": 0, "tanh": 0}
@@ -63,7 +62,7 @@ def of_model(model: Model, B: int, T: int, s: int, how: How) -> Kept:
         return _by_korthikanti(model, sizes(model, B, T, s), how)
     if how.autocast:
         return _autocast(model, sizes(model, B, T, 2), how)
-    if kind not in (*LLAMA, *GEMMA, *GPT, "olmo2") or (model.experts and model.dense_layers):
+    if kind not in (*LLAMA, *GEMMA, *gpt.NAMES, "olmo2") or (model.experts and model.dense_layers):
         raise options.error(
             "model",
             f"layers of {kind} were never measured; --activations korthikanti approximates them, "
@@ -74,7 +73,7 @@ def of_model(model: Model, B: int, T: int, s: int, how: How) -> Kept:
     if how.norm == "fused" and kind not in LLAMA:
         raise options.error("norm", f"fused norms of {kind} were never measured")
     z = sizes(model, B, T, s)
-    found = (_gpt if kind in GPT else _rotary)(model, z, how)
+    found = (_gpt if kind in gpt.NAMES else _rotary)(model, z, how)
     notes = (APART[kind],) if kind in APART else ()
     return Kept(found.layer, found.head, found.block, notes)
 

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from napkin import parsing, units
+from napkin import units
 from napkin.accounting import memory as formulas
 from napkin.questions import options
 from napkin.questions.answer import Answer, Words
+from napkin.questions.state import sum_given
 from napkin.questions.step import settings
-from napkin.questions.step.answering import fits_in, on_how_many
+from napkin.questions.step.answering import fits_in, on_how_many, result_of
 from napkin.questions.step.states import shared_by
 
 BESIDE_A_SUM = ("params", "model", "gpus", "hardware", "memory", "bytes_per_param", "exit_code")
@@ -19,25 +20,10 @@ def by_sum(given: dict[str, Any]) -> Answer:
         if option not in BESIDE_A_SUM:
             raise options.error(option, "--bytes-per-param already says the sum; leave one out")
     asked = settings.read({k: v for k, v in given.items() if k != "bytes_per_param"})
-    s = options.quantity(
-        "bytes_per_param",
-        given["bytes_per_param"],
-        parsing.bytes_per_param,
-        "s",
-        "training state per parameter",
-        "B/param",
-    )
+    s = sum_given(given["bytes_per_param"])
     ranks = shared_by(asked.setup.ranks)
     total = formulas.copies("peak", "training state", [s], asked.N, ranks)
-    capacity = asked.room.of_one_device
-    kinds = ("weights", "master_weights", "gradients", "optimizer", "activations", "loss")
-    result = {
-        "per_gpu_bytes": {**dict.fromkeys((*kinds, "temporaries")), "peak": total.value},
-        "peak_phase": "states",
-        "phases": [],
-        "capacity_bytes": capacity,
-        "fits": total.value <= capacity,
-    }
+    result = result_of(asked.room, total.value, "states", {})
     inputs = asked.inputs | {"bytes_per_param": s.value, "precision": None, "optimizer": None}
     each = f"{units.figures(s.value)} bytes a parameter"
     where = f"on each of {on_how_many(asked.gpus, asked.room)}"

@@ -13,7 +13,7 @@ from napkin.questions.options import Text
 from napkin.questions.room import Room, room
 from napkin.questions.shape.parts import size
 from napkin.questions.step import settings
-from napkin.questions.step.answering import fits_in, on_how_many
+from napkin.questions.step.answering import fits_in, on_how_many, result_of
 from napkin.questions.step.states import shared_by
 from napkin.questions.subject import tokens_of, too_long
 from napkin.specs import dtypes, optimizers
@@ -49,16 +49,9 @@ def inference(options_given: dict[str, Any]) -> Answer:
         "context": None if KV is None else _tokens(options_given),
         "batch": None if KV is None else _sequences(options_given),
     }
-    none = dict.fromkeys(("master_weights", "gradients", "optimizer", "activations", "loss"))
-    kinds = {"weights": W.value / ranks, **none, "temporaries": None}
     cache = None if KV is None else KV.value / ranks
-    result = {
-        "per_gpu_bytes": {**kinds, "kv_cache": cache, "peak": total.value},
-        "peak_phase": "inference",
-        "phases": [],
-        "capacity_bytes": where.of_one_device,
-        "fits": total.value <= where.of_one_device,
-    }
+    kinds = {"weights": W.value / ranks, "kv_cache": cache}
+    result = result_of(where, total.value, "inference", kinds)
     words = partial(
         _words,
         about,

@@ -146,7 +146,7 @@ def _traced(symbol: str, label: str, part: Part) -> Quantity:
 
 
 def _backward(
-    z: Sizes, setup: Setup, held: States, parts: "_Parts", L: Quantity, others: "_Gradients"
+    z: Sizes, setup: Setup, held: States, parts: _Parts, L: Quantity, others: _Gradients
 ) -> list[list[Quantity | None]]:
     """Its moments: in the last norm; in the last layer, whose MLP comes before its attention; and
     at the end, with every gradient. Where layers are computed again, in the first layer too,

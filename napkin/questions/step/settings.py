@@ -9,6 +9,7 @@ from napkin.questions import options, subject
 from napkin.questions.examples import MEMORY
 from napkin.questions.room import room
 from napkin.questions.shape.parts import counted
+from napkin.questions.shape.per_token import told
 from napkin.questions.step import blocks
 from napkin.questions.step.asked import Asked
 from napkin.questions.step.blocks import How
@@ -90,7 +91,7 @@ def model(given: Given) -> tuple[Model | Stack | None, Quantity]:
     if params is not None:
         raise options.error("params", "--model says it already; leave one out")
     found = options.read("model", str(name), models.find)
-    return found, subject.told_by(found, counted(found).N)
+    return found, told(counted(found).N, found.name)
 
 
 def _zero(given: Given, ranks: int) -> int:
@@ -132,7 +133,7 @@ def _how(given: Given, precision: str) -> How:
     return How(
         attention=one("attention", blocks.ATTENTION),
         norm=one("norm", blocks.NORMS),
-        recompute=one("recompute", blocks.RECOMPUTE),
+        recompute=one("recompute", subject.RECOMPUTE),
         chunked_loss=options.switch("chunked_loss", given.get("chunked_loss", False)),
         formula=one("activations", blocks.FORMULAS),
         autocast=precision == "amp",

@@ -6,6 +6,7 @@ from napkin.specs.architectures.decoder import share
 from napkin.specs.config import MOST_LAYERS, Config
 from napkin.specs.model import Attention, Mlp, Model
 
+NAMES = ("gpt2", "gpt_neox", "opt")
 LONGEST = 2048
 
 

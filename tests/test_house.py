@@ -11,7 +11,6 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "napkin"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-LONGEST = 300
 
 # Arrows run down: a module imports from its own floor's folder or from floors below.
 FLOORS = {
@@ -31,11 +30,31 @@ FLOORS = {
     "__main__": 8,
     "__init__": 0,  # the version, and names that are loaded when asked for
 }
-EACH = pytest.mark.parametrize("path", MODULES, ids=[str(p.relative_to(ROOT)) for p in MODULES])
 
 
 def room(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def each_of(modules: list[Path]) -> pytest.MarkDecorator:
+    assert modules
+    return pytest.mark.parametrize("path", modules, ids=[str(p.relative_to(ROOT)) for p in modules])
+
+
+def in_room(*names: str) -> pytest.MarkDecorator:
+    return each_of([path for path in MODULES if room(path) in names])
+
+
+EACH = each_of(MODULES)
+# Which rooms may import a heavy library.
+HOMES = {
+    "numpy": (),
+    "torch": ("bench", "checking"),
+    "transformers": ("checking",),
+    "rich": ("render",),
+    "typer": ("cli",),
+    "yaml": ("specs",),
+}
 
 
 def imports(path: Path) -> Iterator[str]:
@@ -92,38 +111,28 @@ def test_there_is_no_circle() -> None:
 
 
 @EACH
-def test_a_module_is_no_longer_than_its_subject(path: Path) -> None:
-    assert len(path.read_text("utf-8").splitlines()) <= LONGEST
-
-
-@EACH
 def test_a_module_says_what_it_is(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text("utf-8")))
 
 
-@EACH
-def test_torch_is_imported_where_it_measures_or_counts_and_rich_by_render_alone(path: Path) -> None:
-    libraries = {name.split(".")[0] for name in imports(path)}
-    assert "numpy" not in libraries
-    assert "torch" not in libraries or room(path) in ("bench", "checking")
-    assert "transformers" not in libraries or room(path) == "checking"
-    assert "rich" not in libraries or room(path) == "render"
-    assert "typer" not in libraries or room(path) == "cli"
-    assert "yaml" not in libraries or room(path) == "specs"
+@pytest.mark.parametrize("library", HOMES)
+def test_a_library_is_imported_by_its_rooms_alone(library: str) -> None:
+    users = {
+        room(path) for path in MODULES if library in {name.split(".")[0] for name in imports(path)}
+    }
+    assert users == set(HOMES[library])
 
 
-@EACH
+@in_room("cli")
 def test_the_command_line_neither_parses_nor_computes(path: Path) -> None:
-    if room(path) == "cli":
-        assert rooms_used(path).isdisjoint({"parsing", "accounting", "quantity", "units", "bench"})
+    assert rooms_used(path).isdisjoint({"parsing", "accounting", "quantity", "units", "bench"})
 
 
-@EACH
+@in_room("accounting")
 def test_a_formula_knows_quantities_only(path: Path) -> None:
-    if room(path) == "accounting":
-        assert rooms_used(path) <= {"quantity"}
-        names = {n.id for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Name)}
-        assert names.isdisjoint({"print", "open"})
+    assert rooms_used(path) <= {"quantity"}
+    names = {n.id for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Name)}
+    assert names.isdisjoint({"print", "open"})
 
 
 def loaded_after(code: str) -> set[str]:

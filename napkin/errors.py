@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from itertools import takewhile
 from typing import Self
 
 
@@ -33,8 +34,13 @@ def quoted(text: object, longest: int = 60) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """Of what a library raised, which may say a page, or nothing."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    """The reason, of what a library raised, which may say a page, or nothing.
+
+    A line that ends with a colon only says where: the reason is the next one.
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = 1 + sum(1 for _ in takewhile(lambda line: line.endswith(":"), lines))
+    return printable(" ".join(lines[:said])) or type(error).__name__
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:

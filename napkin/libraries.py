@@ -7,19 +7,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 
-from napkin.errors import DeviceError, first_line
+from napkin.errors import DeviceError, first_line, printable
 
 
 def load(module: str, name: str) -> None:
-    """Imports it. Raises DeviceError where it is installed and broken."""
+    """Imports it. Raises DeviceError where it is broken, or something else bears its name."""
     try:
         # torch says on every import that NumPy is not there.
         with _interrupted_afterwards(), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
-            import_module(module)
+            imported = import_module(module)
     except Exception as error:  # a broken installation can raise anything
         said = f"{name} is installed but cannot be imported: {first_line(error)}"
         raise DeviceError(said) from None
+    if not hasattr(imported, "__version__"):
+        # A folder that an uninstaller left, a script of that name in the working directory.
+        where = getattr(imported, "__file__", None) or next(iter(imported.__path__))
+        raise DeviceError(f"{printable(where)} is not {name} and stands in its place; rename it")
 
 
 @contextmanager

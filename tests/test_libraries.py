@@ -14,6 +14,7 @@ from napkin.errors import DeviceError
 from tests.running import napkin
 
 SWALLOWS = """
+__version__ = "1"
 import os, signal
 try:
     os.kill(os.getpid(), signal.SIGINT)

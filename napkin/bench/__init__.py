@@ -1,5 +1,6 @@
 """Measures what a device does, with torch, which nothing but this and `checking` imports."""
 
+import os
 import sys
 from importlib.util import find_spec
 
@@ -17,4 +18,8 @@ def require_torch() -> None:
             f"bench measures with PyTorch, which is not installed: {sys.executable} "
             "-m pip install torch (everything else works without)"
         )
+    try:
+        os.getcwd()
+    except FileNotFoundError:  # deleted: MKL ends the process where it finds no folder to be in
+        os.chdir(os.sep)
     libraries.load("torch", "PyTorch")

@@ -5,6 +5,7 @@ each counted once per use, no write-allocate.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,5 +94,7 @@ def _last_cache(device: Device) -> int:
     """In bytes, 0 where the system does not say."""
     if device.is_gpu:
         return int(torch.cuda.get_device_properties(device.torch).L2_cache_size)
-    sizes = [path.read_text().strip() for path in Path(CACHES).glob("index*/size")]
+    sizes = []
+    with suppress(OSError):
+        sizes = [path.read_text().strip() for path in Path(CACHES).glob("index*/size")]
     return max((int(size[:-1]) * 1024 for size in sizes if size.endswith("K")), default=0)

@@ -20,7 +20,9 @@ from napkin.errors import DeviceError, NapkinError
 GPU_SIZE = 8192  # over every cache, and few tiles are left over in the last wave
 LARGER_THAN_ANY_CACHE = 2**31  # bytes of operands, from where one set of them is enough
 CHECKED_ROWS = 64
-CHECKED_COLUMNS = 256  # at a time, so that the fp64 copies stay small
+CHECKED_COLUMNS = 256  # at a time, and as deep as the fp64 copies have this many elements:
+CHECKED_ELEMENTS = 2**22
+CHECKED_PRODUCTS = 3  # of their size are alive at a time: the exact, the found, the difference
 MOST_OF = 0.9  # of the free memory
 PROBE_SECONDS = 0.02
 LARGEST_PROBE = 4096
@@ -73,9 +75,27 @@ def sets_of_operands(shape: Shape, dtype: str) -> int:
 
 
 def bytes_needed(shape: Shape, dtype: str) -> int:
-    """All operands and the output."""
-    out = shape.m * shape.n * OPERATORS[dtype].out.itemsize
-    return sets_of_operands(shape, dtype) * _operand_bytes(shape, dtype) + out
+    """At the most: all operands, and what it takes to make or to check them."""
+    operands = sets_of_operands(shape, dtype) * _operand_bytes(shape, dtype)
+    return operands + max(_bytes_of_making(shape, dtype), _bytes_of_checking(shape, dtype))
+
+
+def _bytes_of_making(shape: Shape, dtype: str) -> int:
+    """The numbers that the last operand is cast from."""
+    source = operators.cast_from(OPERATORS[dtype])
+    return 0 if source is None else max(shape.m, shape.n) * shape.k * source.itemsize
+
+
+def _bytes_of_checking(shape: Shape, dtype: str) -> int:
+    """The output, and in fp64 parts of the operands, products of theirs and two sums."""
+    rows = len(range(0, shape.m, _step(shape.m)))
+    columns = min(shape.n, CHECKED_COLUMNS)
+    op = OPERATORS[dtype]
+    copies = (rows + columns) * min(shape.k, _depth(rows, columns))
+    if op.operand == torch.float64:  # is taken as it is
+        copies = 0
+    elements = copies + CHECKED_PRODUCTS * rows * columns + 2
+    return shape.m * shape.n * op.out.itemsize + elements * torch.float64.itemsize
 
 
 def _operand_bytes(shape: Shape, dtype: str) -> int:
@@ -168,15 +188,35 @@ def product_error(
     out.fill_(float("nan") if out.is_floating_point() else torch.iinfo(out.dtype).min)
     call(number)
     a, b = sets[number]
-    step = max(1, a.shape[0] // CHECKED_ROWS)
-    rows = a[::step].double()
-    wrong, total = rows.new_zeros(()), rows.new_zeros(())
+    step = _step(a.shape[0])
+    rows = a[::step]
+    wrong, total = (rows.new_zeros((), dtype=torch.float64) for _ in range(2))
     for first in range(0, b.shape[1], CHECKED_COLUMNS):
         columns = slice(first, first + CHECKED_COLUMNS)
-        exact = rows @ b[:, columns].double()
+        exact = _exact(rows, b[:, columns])
         wrong += (out[::step, columns].double() - exact).square().sum()
         total += exact.square().sum()
     return float((wrong / total).sqrt())
+
+
+def _exact(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """A · B in fp64, part by part of the inner dimension."""
+    product = a.new_zeros(a.shape[0], b.shape[1], dtype=torch.float64)
+    depth = _depth(*product.shape)
+    for first in range(0, a.shape[1], depth):
+        inner = slice(first, first + depth)
+        product.addmm_(a[:, inner].double(), b[inner].double())
+    return product
+
+
+def _step(rows: int) -> int:
+    """Every how many rows are checked."""
+    return max(1, rows // CHECKED_ROWS)
+
+
+def _depth(rows: int, columns: int) -> int:
+    """Of the inner dimension at a time."""
+    return CHECKED_ELEMENTS // (rows + columns)
 
 
 def _refuse_too_large(device: Device, dtype: str, shape: Shape) -> None:

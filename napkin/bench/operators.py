@@ -94,11 +94,16 @@ def operands(
         place: Any = {"device": device.torch, "generator": random}
         if op.operand == torch.int8:
             return torch.randint(-128, 128, (rows, columns), dtype=torch.int8, **place)
-        if op.operand.itemsize == 1:  # a cast gives no NaN, random bytes would
-            return torch.randn(rows, columns, **place).to(op.operand)
-        return torch.randn(rows, columns, dtype=op.operand, **place)
+        random_of = cast_from(op) or op.operand
+        return torch.randn(rows, columns, dtype=random_of, **place).to(op.operand)
 
     return one(shape.m, shape.k), one(shape.n, shape.k).t()
+
+
+def cast_from(op: Operator) -> torch.dtype | None:
+    """fp32 for fp8: a cast gives no NaN, random bytes would. None where operands are made as
+    they are."""
+    return torch.float32 if op.operand.itemsize == 1 and op.operand.is_floating_point else None
 
 
 def multiply(op: Operator, a: torch.Tensor, b: torch.Tensor, out: torch.Tensor) -> None:

@@ -1,7 +1,7 @@
 """What does this device really do?"""
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence, Sized
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -10,9 +10,10 @@ from napkin import bench as measuring
 from napkin import parsing
 from napkin.bench import ranks as together
 from napkin.bench import statistics
+from napkin.bench.ranks import Ranks
 from napkin.errors import DeviceError, NapkinError, quoted
 from napkin.questions import options, subject
-from napkin.questions.answer import Report
+from napkin.questions.answer import Answer, Report
 from napkin.questions.measuring import gemms, keeping, measurement, members
 from napkin.questions.options import Text
 from napkin.questions.promised import DEFAULT_DTYPE
@@ -82,7 +83,8 @@ def bench(
         members.refuse_different(ranks, asked)
         who = members.found(ranks, device)
         chosen = who[ranks.rank].device
-        ranks.together(lambda: _refuse_unknown(names, chosen))
+        skipped: list[str] = []
+        names = _had(names, chosen, ranks, skipped)
         usual = SECONDS if of_model is None else SECONDS_OF_MANY
         run = measurement.Run(
             chosen,
@@ -98,7 +100,7 @@ def bench(
             threads=devices.threads(),
         )
         if of_model is not None:
-            return _of_each(of_model, run, names, progress)
+            return _of_each(of_model, run, names, skipped, progress)
         given = [(n, n, n) for n in sizes] + shapes
         scanned = matmul.SCAN_GPU if chosen.is_gpu else matmul.SCAN_CPU
 
@@ -109,7 +111,7 @@ def bench(
             return [operators.Shape(n, n, n)]
 
         work = [(name, each) for name in names for each in of(name)]
-        return _measured(run, work, scan, progress)
+        return _measured(run, work, scan, skipped, progress)
 
 
 def _of_model(
@@ -135,12 +137,54 @@ def _of_each(
     work: gemms.Work,
     run: measurement.Run,
     dtypes: Sequence[str],
+    skipped: list[str],
     progress: Callable[[str], None],
 ) -> Report:
+    answers: list[Answer] = []
+    stops: list[BaseException] = []
+    lacking = len(skipped)
+    with _stopping(answers, stops, progress):
+        for dtype in dtypes:
+            with _skipping(skipped):
+                answers.append(gemms.measure(work, run, dtype, skipped, progress))
+    if not answers:
+        raise NapkinError(skipped[lacking])
+    return _stopped(Report("bench", answers), stops)
+
+
+@contextmanager
+def _skipping(skipped: list[str]) -> Iterator[None]:
+    """What does not fit costs no other its figure."""
     try:
-        return Report("bench", [gemms.measure(work, run, dtype, progress) for dtype in dtypes])
+        yield
+    except DeviceError:
+        raise
+    except NapkinError as error:
+        skipped.append(str(error))
+
+
+@contextmanager
+def _stopping(
+    found: Sized, stops: list[BaseException], progress: Callable[[str], None]
+) -> Iterator[None]:
+    """Ctrl-C, or a device that fails, ends the measuring; what was found before is not lost."""
+    try:
+        yield
+    except (KeyboardInterrupt, DeviceError, OSError) as error:
+        if not found:
+            raise
+        stops.append(error)
     finally:
         progress("")
+
+
+def _stopped(report: Report, stops: Sequence[BaseException], saved: bool = False) -> Report:
+    for error in stops:
+        interrupted = isinstance(error, KeyboardInterrupt)
+        what = "not every figure" if saved else "nothing"
+        report.warnings.append(f"{'interrupted' if interrupted else error}: {what} was saved")
+        report.exit_code = INTERRUPTED if interrupted else DeviceError.exit_code
+    return report
 
 
 def is_another_rank() -> bool:
@@ -148,11 +192,30 @@ def is_another_rank() -> bool:
     return together.here().rank > 0
 
 
-def _refuse_unknown(dtypes: Sequence[str], device: "Device") -> None:
+def _had(dtypes: Sequence[str], device: "Device", ranks: Ranks, skipped: list[str]) -> list[str]:
+    """The precisions that every rank's device has; why the others are `skipped`.
+
+    Raises NapkinError where there is none.
+    """
     from napkin.bench import operators
 
-    for dtype in dtypes:
-        operators.operator(device, dtype)
+    def lacking() -> dict[str, str]:
+        reasons: dict[str, str] = {}
+        for dtype in dtypes:
+            try:
+                operators.operator(device, dtype)
+            except DeviceError:
+                raise
+            except NapkinError as error:
+                reasons[dtype] = str(error)
+        return reasons
+
+    reasons = {dtype: why for each in ranks.together(lacking) for dtype, why in each.items()}
+    had = [dtype for dtype in dtypes if dtype not in reasons]
+    if not had:  # said on every rank, with the one that lacks it
+        ranks.together(lambda: operators.operator(device, dtypes[0]))
+    skipped += reasons.values()
+    return had
 
 
 def _several(text: Text, parse: Callable[[str], T]) -> list[T]:
@@ -186,12 +249,14 @@ def _measured(
     run: measurement.Run,
     work: "list[tuple[str, Shape]]",
     scan: bool,
+    skipped: list[str],
     progress: Callable[[str], None],
 ) -> Report:
     from napkin.bench import bandwidth, matmul
 
     found: Found = {}
-    skipped: list[str] = []
+    stops: list[BaseException] = []
+    lacking = len(skipped)
     ranks = run.ranks
 
     def measure(dtype: str, shape: "Shape") -> None:
@@ -199,16 +264,11 @@ def _measured(
         asked = run.device, dtype, shape, run.seconds, run.warm_up, ranks.wait
         found[dtype, shape] = ranks.together(lambda: matmul.measure(*asked))
 
-    interrupted = False
     best: dict[str, Shape] = {}
-    try:
+    with _stopping(found, stops, progress):
         for dtype, shape in work:
-            try:
+            with _skipping(skipped):
                 measure(dtype, shape)
-            except DeviceError:
-                raise
-            except NapkinError as error:  # one that does not fit costs no other its figure
-                skipped.append(str(error))
         best = _best(found)
         if scan:  # the best of many is best by luck too: the second figure counts
             for dtype, shape in best.items():
@@ -223,15 +283,9 @@ def _measured(
 
             progress(f"measuring the all-reduce of {ranks.size} ranks ...")
             run.all_reduce = all_reduce.measure(run.device, ranks)
-    except KeyboardInterrupt:
-        if not found:
-            raise
-        interrupted = True
-    finally:
-        progress("")
     if not found:
-        raise NapkinError(skipped[0])
-    return _report(run, found, best, skipped, interrupted)
+        raise NapkinError(skipped[lacking])
+    return _report(run, found, best, skipped, stops)
 
 
 def _slowest(measured: "Sequence[Measurement]") -> int:
@@ -253,17 +307,20 @@ def _report(
     found: "Found",
     best: "dict[str, Shape]",
     skipped: list[str],
-    interrupted: bool,
+    stops: list[BaseException],
 ) -> Report:
     saved: dict[tuple[str, Shape], tuple[Path | None, str]] = {}
     unsaved: list[str] = []
     # The first rank's folder is the one that is kept.
-    save = run.save and not interrupted and run.ranks.rank == 0
-    for each in best.items() if save else ():
-        try:
-            saved[each] = keeping.saved(found[each], run, each[0])
-        except NapkinError as error:  # the figure is still worth seeing
-            unsaved.append(f"nothing was saved: {error}")
+    save = run.save and not stops and run.ranks.rank == 0
+    try:
+        for each in best.items() if save else ():
+            try:
+                saved[each] = keeping.saved(found[each], run, each[0])
+            except NapkinError as error:  # the figure is still worth seeing
+                unsaved.append(f"nothing was saved: {error}")
+    except KeyboardInterrupt as error:
+        stops.append(error)
     report = Report(
         "bench",
         [
@@ -272,7 +329,4 @@ def _report(
         ],
     )
     report.warnings += unsaved
-    if interrupted:
-        report.warnings.append("interrupted: nothing was saved")
-        report.exit_code = INTERRUPTED
-    return report
+    return _stopped(report, stops, saved=bool(saved))

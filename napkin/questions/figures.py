@@ -17,7 +17,8 @@ def figures() -> Report:
         for each in found
     ]
     columns = ("device", "precision", "TFLOP/s", "shape", "date")
-    caption = str(measured_folder()) if rows else f"nothing is on file in {measured_folder()}"
+    nothing = "nothing can be read" if broken else "nothing is on file"
+    caption = measured_folder() if rows else f"{nothing} in {measured_folder()}"
     table = Table(columns, rows, frozenset(("TFLOP/s",)), caption)
     return Report("bench", [_answer(each) for each in found], table, broken)
 

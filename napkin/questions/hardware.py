@@ -51,8 +51,13 @@ def hardware(
 
 
 def _shown(names: Sequence[str]) -> Report:
-    found = [accelerators.find(name) for name in names] or accelerators.everything()
-    warnings = [] if names else [f"left out: {error}" for error in accelerators.broken()]
+    if names:
+        found = [accelerators.find(name) for name in names]
+        warnings = [accelerators.unseen()] if accelerators.unseen() else []
+    else:
+        found, broken = accelerators.everything_and_broken()
+        warnings = [f"left out: {error}" for error in broken]
+    warnings += _unread(found)
     if not names:
         table = _list(found)
     elif len(found) == 1:
@@ -174,12 +179,24 @@ def _peaks(device: Accelerator) -> Iterator[_Row]:
 
 
 def _measured(device: Accelerator) -> dict[str, Measured]:
-    """What bench has on file for it; a file that cannot be read is not shown."""
+    """What bench has on file for it; `_unread` names what cannot be read."""
     found = {}
     for dtype in device.peak:
         with suppress(NapkinError):
             found[dtype] = measured.find(device, dtype)
     return {dtype: figure for dtype, figure in found.items() if figure}
+
+
+def _unread(devices: list[Accelerator]) -> list[str]:
+    """Of the figures on file for these, why some cannot be read."""
+    problems = []
+    for device in devices:
+        for dtype in device.peak:
+            try:
+                measured.find(device, dtype)
+            except NapkinError as error:
+                problems.append(f"a measured figure cannot be read: {error}")
+    return list(dict.fromkeys(problems))
 
 
 def _memory(device: Accelerator) -> Iterator[_Row]:

@@ -20,6 +20,7 @@ SAME = 0.005
 ROUNDED = 0.015
 
 SEPARATORS = ",;\t"
+SUGGESTIONS = 20  # in one table: each is sought among all names
 FP16_VECTOR = (2, 4)  # times the fp32 rate, by architecture
 
 
@@ -53,7 +54,12 @@ def judged(table: str, dtype: str) -> Report:
     default = options.read("dtype", dtype, dtypes.precision)
     rows = options.read("lint", table, lambda path: _rows(path, default))
     known = accelerators.everything()
-    verdicts = [judge(row.name, row.dtype, row.rate, known) for row in rows]
+    verdicts: list[Verdict] = []
+    unknown = 0
+    for row in rows:
+        verdict = judge(row.name, row.dtype, row.rate, known, suggest=unknown < SUGGESTIONS)
+        unknown += verdict.kind == "unknown"
+        verdicts.append(verdict)
     cells = [
         (row.name, row.dtype, _tera(row.rate), _tera(verdict.ours), verdict.said)
         for row, verdict in zip(rows, verdicts, strict=True)
@@ -80,11 +86,13 @@ def _tera(rate: float | None) -> str:
     return "-" if rate is None else units.tera(rate)
 
 
-def judge(name: str, dtype: str, rate: float, known: list[Accelerator]) -> Verdict:
+def judge(
+    name: str, dtype: str, rate: float, known: list[Accelerator], suggest: bool = True
+) -> Verdict:
     """Their figure against ours, and against every figure that it may have been taken for."""
     device = accelerators.lookup(name)
     if device is None:
-        return Verdict("unknown", accelerators.not_found(name, known))
+        return Verdict("unknown", accelerators.not_found(name, known if suggest else []))
     if dtype not in device.peak:
         return Verdict("no-precision", f"{device.key} has no {dtype}", device)
     parts = accelerators.devices_meant(device, name)
@@ -192,8 +200,8 @@ def _yaml_rows(path: str, dtype: str) -> Iterator[Row]:
                     known = dtypes.precision(precision)
                 except NapkinError as error:
                     inside.complain(str(error), precision)
-                else:
-                    yield Row(printable(name), known, rate, place)
+                    raise file.problems[0] from None
+                yield Row(printable(name), known, rate, place)
         else:
             yield Row(printable(name), dtype, *file.value(name, _rate))
     if file.problems:

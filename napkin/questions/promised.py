@@ -47,6 +47,7 @@ class Promise:
 
     def warnings(self) -> list[str]:
         broken = [f"a measured figure cannot be read: {self.broken}"] if self.broken else []
+        broken += [accelerators.unseen()] if accelerators.unseen() else []
         if not self.inputs["sparse"]:
             return broken
         dense = _tera(self.accelerator.peak[self.dtype].dense.value)

@@ -6,17 +6,20 @@ give an L40S the A100's peak.
 
 import os
 import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 
 from napkin.errors import NapkinError, printable, quoted, suggestion
 from napkin.specs import dtypes, hardware_file, here
 from napkin.specs.accelerator import Accelerator
-from napkin.specs.folders import own_folder, shipped_folder
-from napkin.specs.text_file import expanded
+from napkin.specs.folders import SUFFIXES, hardware_files, own_folder, shipped_folder
+from napkin.specs.text_file import content_of, expanded
 
-SUFFIXES = (".yaml", ".yml")
+_Text = tuple[Path, str]
+
+SUGGESTED_OF = 200  # of the user's own files, in what is suggested for an unknown name
 
 
 def find(wanted: str) -> Accelerator:
@@ -26,7 +29,7 @@ def find(wanted: str) -> Accelerator:
     """
     found = lookup(wanted)
     if found is None:
-        raise NapkinError(not_found(wanted, everything()))
+        raise NapkinError(not_found(wanted, everything(SUGGESTED_OF)))
     return found
 
 
@@ -42,7 +45,7 @@ def lookup(wanted: str) -> Accelerator | None:
     found = _own(folder, name) if has_own else None
     if found is None:
         found = shipped(name)
-        if found is not None and has_own:
+        if found is not None and has_own and found.key != name:
             # The user's file of that name wins under each of its names.
             found = _own(folder, found.key) or found
     return found
@@ -64,7 +67,7 @@ def _of_path(wanted: str) -> Accelerator:
 
 def _own(folder: str, name: str) -> Accelerator | None:
     """The user's own; what two of the user's files answer to is refused."""
-    paths = _paths_of(folder, name)
+    paths = _paths_of(folder, name, partial(_texts, folder))
     if len(paths) > 1:
         files = " and ".join(path.name for path in paths)
         raise NapkinError(f"{quoted(name)} is a name of two of your files, {files}; keep one")
@@ -74,27 +77,42 @@ def _own(folder: str, name: str) -> Accelerator | None:
 @cache
 def shipped(name: str) -> Accelerator | None:
     """The shipped accelerator of a name as `alike` writes it."""
-    paths = _paths_of(str(shipped_folder()), name)
+    paths = _paths_of(str(shipped_folder()), name, _shipped_texts)
     return _loaded(paths[0], paths[0].name, own=False) if paths else None
 
 
-def everything() -> list[Accelerator]:
+def everything(most_own: int | None = None) -> list[Accelerator]:
     """All that `find` knows by name, sorted by name; a user's own file wins over a shipped one.
 
-    A file of the user's that cannot be read is left out: `broken` names it.
+    Of the user's own files no more than `most_own`, without those that cannot be read.
     """
-    paths = _files(str(shipped_folder()))
+    return everything_and_broken(most_own)[0]
+
+
+def everything_and_broken(
+    most_own: int | None = None,
+) -> tuple[list[Accelerator], list[NapkinError]]:
+    """`everything`, and what is wrong with the user's own files, the first problem of each."""
+    paths = hardware_files(str(shipped_folder()))
     found = {path.stem: _loaded(path, path.name, own=False) for path in paths}
-    for path in _files(own_folder()):
-        with suppress(NapkinError):
-            found[path.stem] = _loaded(path, str(path), own=True)
-    return [found[key] for key in sorted(found)]
+    broken = []
+    try:
+        for path in hardware_files(own_folder())[:most_own]:
+            try:
+                found[path.stem] = _loaded(path, str(path), own=True)
+            except NapkinError as error:
+                broken.append(error)
+    except NapkinError as error:  # the folder itself
+        broken.append(error)
+    return [found[key] for key in sorted(found)], broken
 
 
-def broken() -> list[NapkinError]:
-    """What is wrong with the user's own files, the first problem of each."""
-    wrong = (hardware_file.problems(path, str(path)) for path in _files(own_folder()))
-    return [problems[0] for problems in wrong if problems]
+def unseen() -> str:
+    """Why the user's own files are not looked at, nothing where they are or there are none."""
+    folder = own_folder()
+    if not os.path.isdir(folder) or os.access(folder, os.R_OK | os.X_OK):
+        return ""
+    return f"your own hardware files are not looked at: {printable(folder)} cannot be read"
 
 
 def peak(device_name: str, dtype: str, sparse: bool = False) -> float:
@@ -118,17 +136,6 @@ def devices_meant(accelerator: Accelerator, wanted: str) -> int:
     return accelerator.devices_per_package if is_device else 1
 
 
-def _files(folder: str) -> list[Path]:
-    """The hardware files of a folder, by name; hidden ones are passed over."""
-    try:
-        names = sorted(os.listdir(folder))
-    except (OSError, ValueError):  # no such folder, which is usual
-        return []
-    return [
-        Path(folder, n) for n in names if n.casefold().endswith(SUFFIXES) and not n.startswith(".")
-    ]
-
-
 @lru_cache(maxsize=1024)
 def alike(name: str) -> str:
     """Case, blanks, dashes and underscores do not tell two names apart."""
@@ -141,24 +148,39 @@ def _value_of(wanted: str) -> re.Pattern[str]:
     return re.compile(rf"[\[,:-]\s*[\"']?\s*{words}\s*[\"']?\s*(?:[,\]#]|$)", re.I | re.M)
 
 
-def _paths_of(folder: str, name: str) -> list[Path]:
+def _paths_of(folder: str, name: str, texts: Callable[[], Iterable[_Text]]) -> list[Path]:
     direct = os.path.join(folder, f"{name}.yaml")
     if os.path.isfile(direct):
         return [Path(direct)]
-    return [path for path in _files(folder) if _answers_to(path, name)]
+    return [path for path, text in texts() if _answers_to(path, text, name)]
 
 
-def _answers_to(path: Path, wanted: str) -> bool:
+def _answers_to(path: Path, text: str, wanted: str) -> bool:
     if alike(path.stem) == wanted:
         return True
     # Only a file that has the name as a value of its own is parsed: 52 parses would be felt.
-    try:
-        if not wanted or not _value_of(wanted).search(path.read_text("utf-8", errors="replace")):
-            return False
-    except OSError:
+    if not wanted or not all(word in text for word in wanted.split("-")):
+        return False
+    if not _value_of(wanted).search(text):
         return False
     # A broken file that has the name is named as broken, not passed over for another.
     return wanted in map(alike, _loaded(path, path.name, own=False).names)
+
+
+@cache  # a table of other people's asks for thousands of names
+def _shipped_texts() -> list[_Text]:
+    return list(_texts(str(shipped_folder())))
+
+
+def _texts(folder: str) -> Iterator[_Text]:
+    """A folder's files with what they hold, in small letters; what cannot be read holds nothing:
+    `unseen` names the folder, `everything_and_broken` the file."""
+    with suppress(NapkinError):
+        for path in hardware_files(folder):
+            try:
+                yield path, content_of(path, path.name).decode("utf-8", "replace").casefold()
+            except NapkinError:
+                yield path, ""
 
 
 def not_found(wanted: str, known: list[Accelerator]) -> str:
@@ -181,12 +203,15 @@ def not_found(wanted: str, known: list[Accelerator]) -> str:
 
 
 def _loaded(path: Path, shown: str, own: bool) -> Accelerator:
+    return _cached(path, shown, own, _version(path))
+
+
+def _version(path: Path) -> tuple[int, int]:
     try:
-        stat = path.stat()
-        version = (stat.st_mtime_ns, stat.st_size)
+        stat = os.stat(path)
     except (OSError, ValueError):
-        version = (0, 0)  # the reader says what is wrong
-    return _cached(path, shown, own, version)
+        return 0, 0  # the reader says what is wrong
+    return stat.st_mtime_ns, stat.st_size
 
 
 @lru_cache(maxsize=256)

@@ -1,8 +1,14 @@
 """Where the files lie. Apart from their readers, so that completion need not load YAML."""
 
 import os
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+
+from napkin.errors import NapkinError
+from napkin.specs.text_file import names_in
+
+SUFFIXES = (".yaml", ".yml")
 
 
 @cache
@@ -32,8 +38,20 @@ def measured_folder() -> str:
 
 @cache  # a sweep asks for both a hundred thousand times
 def _under(base: str | None, home: str | None, usual: str, name: str) -> str:
-    base = base or os.path.join(home or os.path.expanduser("~"), usual)
+    # "If an implementation encounters a relative path in any of these variables it should
+    # consider the path invalid and ignore it", says the XDG base directory specification.
+    if not base or not os.path.isabs(base):
+        base = os.path.join(home or os.path.expanduser("~"), usual)
     return os.path.join(base, "napkin", name)
+
+
+def hardware_files(folder: str) -> list[Path]:
+    """The hardware files of a folder, by name; hidden ones are passed over. Raises NapkinError."""
+    return [
+        Path(folder, name)
+        for name in names_in(folder)
+        if name.casefold().endswith(SUFFIXES) and not name.startswith(".")
+    ]
 
 
 def model_names() -> list[str]:
@@ -43,6 +61,7 @@ def model_names() -> list[str]:
 
 def hardware_names() -> list[str]:
     """What can be typed after --hardware, by the names of the files alone."""
-    return sorted(
-        {p.stem for f in (shipped_folder(), Path(own_folder())) for p in f.glob("*.yaml")}
-    )
+    names = {path.stem for path in hardware_files(str(shipped_folder()))}
+    with suppress(NapkinError):  # a folder of the user's that cannot be read completes nothing
+        names.update(path.stem for path in hardware_files(own_folder()))
+    return sorted(names)

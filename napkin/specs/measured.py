@@ -17,9 +17,11 @@ from napkin.errors import NapkinError, printable, quoted
 from napkin.specs import dtypes, yaml_file
 from napkin.specs.accelerator import Accelerator
 from napkin.specs.folders import measured_folder
+from napkin.specs.text_file import names_in, unreadable
 from napkin.specs.yaml_file import Reader, Section, without_place
 
 GPU = "cuda"  # what torch calls NVIDIA's and AMD's alike
+LONGEST_NAME = 200  # of a device in a file's name, which may have 255 bytes
 METHOD = 1  # raised when bench measures in another way
 OLD_DAYS = 90
 SAME_POWER = 0.02
@@ -55,23 +57,33 @@ class Measured:
 def path_of(device: str, dtype: str) -> Path:
     """`nvidia-h100-80gb-hbm3--bf16.yaml`."""
     name = re.sub(r"[^a-z0-9]+", "-", device.casefold()).strip("-") or "device"
-    return Path(measured_folder(), f"{name}--{dtype}.yaml")
+    return Path(measured_folder(), f"{name[:LONGEST_NAME]}--{dtype}.yaml")
 
 
 def find(accelerator: Accelerator, dtype: str) -> Measured | None:
     """The figure on file for this accelerator and precision, where there is one to use.
 
-    Raises NapkinError for a file that cannot be read.
+    Raises NapkinError for a file or folder that cannot be read.
     """
     if not os.path.isdir(measured_folder()):
         return None
     for name in accelerator.device_names:
         path = path_of(name, dtype)
-        if path.is_file():
+        if _is_there(path):
             found = read(path)
             same = found.type == GPU and found.device == name and found.dtype == dtype
             return found if same and _same_power(found, accelerator) else None
     return None
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise unreadable(printable(path.parent), error) from None
+    return True
 
 
 def _same_power(found: Measured, accelerator: Accelerator) -> bool:
@@ -82,10 +94,15 @@ def _same_power(found: Measured, accelerator: Accelerator) -> bool:
 
 def everything() -> tuple[list[Measured], list[str]]:
     """All that can be read, by file name, and what is wrong with the others."""
+    folder = measured_folder()
+    try:
+        names = [name for name in names_in(folder) if "--" in name and name.endswith(".yaml")]
+    except NapkinError as error:
+        return [], [str(error)]
     found, broken = [], []
-    for path in sorted(Path(measured_folder()).glob("*--*.yaml")):
+    for name in names:
         try:
-            found.append(read(path))
+            found.append(read(Path(folder, name)))
         except NapkinError as error:
             broken.append(str(error))
     return found, broken
@@ -116,8 +133,6 @@ def _read(path: Path, changed: int) -> Measured:
 
 def write(device: str, dtype: str, record: Mapping[str, object]) -> Path:
     """Saves a figure in place of an older one, whole or not at all. Raises NapkinError."""
-    import tempfile  # only bench writes; every calculator reads
-
     path = path_of(device, dtype)
     date = datetime.now(UTC).replace(microsecond=0).isoformat()
     lines = {"device": device, "dtype": dtype, **record, "method": METHOD, "date": date}
@@ -125,13 +140,13 @@ def write(device: str, dtype: str, record: Mapping[str, object]) -> Path:
     text += "".join(f"{key}: {_scalar(value)}\n" for key, value in lines.items())
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, beside = tempfile.mkstemp(dir=path.parent, suffix=".new")
+        beside = path.with_name(f"{os.urandom(4).hex()}.new")
         try:
-            with open(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(beside, path)
-        except OSError:
-            os.unlink(beside)
+            # Not by tempfile, whose files nobody else may read: a folder may be shared.
+            beside.write_text(text, "utf-8")
+            beside.replace(path)
+        except BaseException:  # Ctrl-C too
+            beside.unlink(missing_ok=True)
             raise
     except OSError as error:
         raise NapkinError(f"{printable(path)}: cannot be written: {error.strerror}") from None

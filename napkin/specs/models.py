@@ -5,6 +5,7 @@ Nothing is downloaded and no code of a repository is run.
 
 import os
 import re
+from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from napkin.errors import NapkinError, printable, quoted, suggestion
 from napkin.specs import architectures, config, inline
 from napkin.specs.folders import model_names, models_folder
 from napkin.specs.model import Model, Stack
-from napkin.specs.text_file import expanded
+from napkin.specs.text_file import expanded, names_in, text_of
 
 CONFIG = "config.json"
 HUB_NAMES = "hub_names"  # a shipped file's own field, beside those of config.json
@@ -66,7 +67,7 @@ def shipped(name: str) -> Model | None:
         return _shipped(path) if os.path.isfile(path) else None
     for path in sorted(models_folder().glob("*.json")):
         # Only a file that has the name is parsed.
-        if name in alike(path.read_text("utf-8")):
+        if name in alike(text_of(path, path.name)):
             found = _shipped(path)
             if name in map(alike, hub_names(found)):
                 return found
@@ -116,12 +117,14 @@ def hub_cache() -> Path:
 
 
 def _cached_config(of_model: Path) -> Path | None:
-    """That of the main branch, else any that is there."""
-    snapshots = sorted(of_model.glob(f"snapshots/*/{CONFIG}"))
-    try:
-        main = (of_model / "refs" / "main").read_text("utf-8").strip()
-    except (OSError, ValueError):
-        main = ""
+    """That of the main branch, else any that is there. Raises NapkinError for a cache that
+    cannot be read."""
+    folder = of_model / "snapshots"
+    snapshots = [folder / name / CONFIG for name in names_in(str(folder))]
+    snapshots = [path for path in snapshots if os.path.isfile(path)]
+    main = ""
+    with suppress(NapkinError):
+        main = text_of(of_model / "refs" / "main", "refs/main").strip()
     return next((path for path in snapshots if path.parent.name == main), None) or (
         snapshots[-1] if snapshots else None
     )

@@ -5,7 +5,7 @@ Values are taken as the user typed them, before YAML's own guesses: `312e12` is 
 refused; what is wrong says where it stands: `my.yaml:3: peak.bf16: ...`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +17,8 @@ from napkin.specs.text_file import text_of
 T = TypeVar("T")
 
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+SUGGESTIONS = 20  # in one file: each is sought among all known words, which takes its time
 
 
 class Problem(NapkinError):
@@ -59,8 +61,7 @@ class Section:
         for key, node in self._keys.items():
             try:
                 if key not in readers:
-                    hint = suggestion(key, readers) or f"; known are {', '.join(readers)}"
-                    raise self._error(node, f"unknown key {quoted(key)}{hint}")
+                    raise self._error(node, f"unknown key {quoted(key)}{self._hint(key, readers)}")
                 found[key] = readers[key](self, key)
             except Problem as problem:
                 self.problems.append(problem)
@@ -68,6 +69,11 @@ class Section:
         if missing:
             self.problems.append(self._error(self.node, f"missing {', '.join(missing)}"))
         return found
+
+    def _hint(self, key: str, known: Iterable[str]) -> str:
+        if len(self.problems) >= SUGGESTIONS:
+            return ""
+        return suggestion(key, known) or f"; known are {', '.join(known)}"
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -166,6 +172,8 @@ def load(path: Path, shown: str | None = None) -> Section:
 
 
 def _refuse_anchors(text: str, shown: str) -> None:
+    if "&" not in text and "*" not in text:
+        return
     event: Any
     for event in yaml.parse(text, Loader):
         if getattr(event, "anchor", None):

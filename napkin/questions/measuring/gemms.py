@@ -79,8 +79,17 @@ def shapes(work: Work) -> "list[Shape]":
     return sorted(found, key=lambda shape: shape.flop)
 
 
-def answer(work: Work, measured: "Mapping[Shape, Measurement]", run: Run, dtype: str) -> Answer:
-    """The rate of all of them together: the FLOP-weighted harmonic mean."""
+def answer(
+    work: Work,
+    measured: "Mapping[Shape, Measurement]",
+    run: Run,
+    dtype: str,
+    skipped: list[str],
+) -> Answer:
+    """The rate of all of them together: the FLOP-weighted harmonic mean.
+
+    `skipped` is what could not be measured beside it.
+    """
     parts = [_part(layer, measured) for layer in work.layers]
     R = compute.rate_of_all([F for F, _ in parts], [t for _, t in parts])
     P = measurement.promised(measurement.known(run.device), dtype)
@@ -106,7 +115,7 @@ def answer(work: Work, measured: "Mapping[Shape, Measurement]", run: Run, dtype:
         "saved_to": None,
         "gemms": _gemms(work, measured),
     }
-    words = partial(_words, work, measured, run, dtype, R, share)
+    words = partial(_words, work, measured, run, dtype, R, share, skipped)
     return Answer("bench", inputs, result, words, (R if share is None else share,))
 
 
@@ -158,6 +167,7 @@ def _words(
     dtype: str,
     R: Quantity,
     share: Quantity | None,
+    skipped: list[str],
 ) -> Words:
     by_rate = sorted(measured.values(), key=lambda each: each.rates.median)
     slowest, fastest = by_rate[0], by_rate[-1]
@@ -172,14 +182,17 @@ def _words(
     of = "CPU" if not run.device.is_gpu else "share of the promised unknown"
     if share is not None:
         of = f"{share} of the promised {share.args[1]}: the most that its matmuls reach"
-    warnings = [f"{each.shape}: {each.unsteady}" for each in measured.values() if each.unsteady]
+    warnings = [f"skipped: {each}" for each in skipped]
+    warnings += [f"{each.shape}: {each.unsteady}" for each in measured.values() if each.unsteady]
     warnings += too_long(work.model, work.seq_len)
     said = f"{work.micro_batch} × {work.seq_len:,} tokens"
     condition = f"{dtype} matmuls of {work.model.name}, {said} · {of} · {run.device.name}"
     return Words(str(R), condition, notes, warnings)
 
 
-def measure(work: Work, run: Run, dtype: str, progress: Callable[[str], None]) -> Answer:
+def measure(
+    work: Work, run: Run, dtype: str, skipped: list[str], progress: Callable[[str], None]
+) -> Answer:
     """Every shape once. Raises NapkinError for one that does not fit."""
     from napkin.bench import matmul
 
@@ -195,4 +208,4 @@ def measure(work: Work, run: Run, dtype: str, progress: Callable[[str], None]) -
             said, too_large, _ = said.partition("; try --size")
             less = "; write a smaller --seq-len or --micro-batch" if too_large else ""
             raise type(error)(f"--model: {work.model.name}: {said}{less}") from None
-    return answer(work, found, run, dtype)
+    return answer(work, found, run, dtype, skipped)

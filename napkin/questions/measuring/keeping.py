@@ -53,9 +53,9 @@ def saved(several: "Sequence[Measurement]", run: Run, dtype: str) -> tuple[Path 
 
 
 def _on_file(path: Path) -> float:
-    """FLOP/s, 0 where there is nothing to lose."""
+    """FLOP/s, 0 where there is nothing, or nothing that can be read, to lose."""
     with suppress(NapkinError):
-        return measurements.read(path).rate if path.is_file() else 0.0
+        return measurements.read(path).rate
     return 0.0
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import data, napkin
+from napkin.errors import first_line
+from tests.running import data, napkin, process
 
 ERRORS = data("errors.yaml")
 
@@ -51,3 +52,38 @@ def test_user_text_is_printed_letter_by_letter(tmp_path: Path) -> None:
     file = tmp_path / "[red]card.yaml"
     file.write_text("name: '[bold]Card[/bold]'\npeak: {bf16: 1e14}\nmemory: 80e9\n")
     assert "[bold]Card[/bold]" in napkin(["hardware", str(file)]).out
+
+
+@pytest.mark.parametrize(
+    ("raised", "reason"),
+    [
+        ("CUDA error: out of memory\nCUDA kernel errors might be\n", "CUDA error: out of memory"),
+        ("\nInvalid log settings: junk\nValid settings:", "Invalid log settings: junk"),
+        ("Error for 'x':\n    TypeError: not a bool", "Error for 'x': TypeError: not a bool"),
+        ("Loading:\n\n  libc.so:\n  no such file\nat 0x1", "Loading: libc.so: no such file"),
+        ("", "RuntimeError"),
+        (" \n ", "RuntimeError"),
+        ("\x1b[31mred", "\\x1b[31mred"),
+    ],
+)
+def test_of_a_library_s_page_the_reason_is_given(raised: str, reason: str) -> None:
+    assert first_line(RuntimeError(raised)) == reason
+
+
+def test_torch_s_own_reason_is_given() -> None:
+    ran = process("bench --device cpu", env={"TORCH_LOGS": "junk"})
+    assert (ran.returncode, ran.stdout) == (1, b"")
+    assert ran.stderr.startswith(
+        b"Error: PyTorch is installed but cannot be imported: Invalid log settings: junk, must be "
+    )
+    assert ran.stderr.count(b"\n") == 1
+
+
+def test_transformers_own_reason_is_given(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    sizes = '"hidden_size": 64, "num_hidden_layers": 2, "intermediate_size": 128'
+    sizes += ', "vocab_size": 1000, "num_attention_heads": 4'
+    path.write_text(f'{{"model_type": "llama", {sizes}, "use_cache": "x"}}')
+    ran = napkin(["flops", "--model", str(path), "--check"])
+    assert (ran.code, ran.out) == (2, "")
+    assert "Field 'use_cache' expected bool, got str (value: 'x'); leave --check out" in ran.err

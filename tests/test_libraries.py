@@ -66,6 +66,38 @@ def test_a_broken_installation_is_said_with_its_cause(
     assert str(error.value) == ("PyTorch is installed but cannot be imported: lib.so: no such file")
 
 
+@pytest.mark.parametrize("is_folder", [True, False], ids=["a leftover folder", "a script"])
+@pytest.mark.parametrize(
+    ("asked", "module", "name"),
+    [
+        ("bench --device cpu", "torch", "PyTorch"),
+        ("flops --model gpt2 --check", "torch", "PyTorch"),
+        ("flops --model gpt2 --check", "transformers", "transformers"),
+    ],
+)
+def test_what_stands_in_a_library_s_place_is_named(
+    asked: str,
+    module: str,
+    name: str,
+    is_folder: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Under a name of its own: the real one is installed here.
+    other = f"{module}_of_{'folder' if is_folder else 'script'}"
+    place = tmp_path / (other if is_folder else f"{other}.py")
+    place.mkdir() if is_folder else place.write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, other, raising=False)
+    load = libraries.load
+    monkeypatch.setattr(
+        libraries, "load", lambda wanted, name: load(other if wanted == module else wanted, name)
+    )
+    ran = napkin(asked)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err == f"Error: {place} is not {name} and stands in its place; rename it\n"
+
+
 @pytest.mark.parametrize("asked", ["flops --model gpt2 --check", "bench --device cpu"])
 def test_a_broken_torch_is_one_line(
     asked: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -190,7 +190,7 @@ def _rows(path: str, dtype: str) -> list[Row]:
 
 
 def _yaml_rows(path: str, dtype: str) -> Iterator[Row]:
-    file = yaml_file.load(expanded(path), path)
+    file = yaml_file.load(expanded(path), path, "table")
     for name in file:
         if file.is_section(name):
             inside = file.section(name)

@@ -82,7 +82,8 @@ def _is_there(path: Path) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise unreadable(printable(path.parent), error) from None
+        where = path.parent if isinstance(error, PermissionError) else path
+        raise unreadable(printable(where), error) from None
     return True
 
 
@@ -119,7 +120,7 @@ def read(path: Path) -> Measured:
 
 @lru_cache(maxsize=64)
 def _read(path: Path, changed: int) -> Measured:
-    file = yaml_file.load(path, path.name)
+    file = yaml_file.load(path, path.name, "measured figure")
     fields = file.read(READERS, required=REQUIRED)
     if file.problems:
         raise file.problems[0]
@@ -133,6 +134,8 @@ def _read(path: Path, changed: int) -> Measured:
 
 def write(device: str, dtype: str, record: Mapping[str, object]) -> Path:
     """Saves a figure in place of an older one, whole or not at all. Raises NapkinError."""
+    import tempfile  # only bench writes; every calculator reads
+
     path = path_of(device, dtype)
     date = datetime.now(UTC).replace(microsecond=0).isoformat()
     lines = {"device": device, "dtype": dtype, **record, "method": METHOD, "date": date}
@@ -140,13 +143,13 @@ def write(device: str, dtype: str, record: Mapping[str, object]) -> Path:
     text += "".join(f"{key}: {_scalar(value)}\n" for key, value in lines.items())
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f"{os.urandom(4).hex()}.new")
+        handle, beside = tempfile.mkstemp(dir=path.parent, suffix=".new")
         try:
-            # Not by tempfile, whose files nobody else may read: a folder may be shared.
-            beside.write_text(text, "utf-8")
-            beside.replace(path)
-        except BaseException:  # Ctrl-C too
-            beside.unlink(missing_ok=True)
+            with open(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.replace(beside, path)
+        except OSError:
+            os.unlink(beside)
             raise
     except OSError as error:
         raise NapkinError(f"{printable(path)}: cannot be written: {error.strerror}") from None

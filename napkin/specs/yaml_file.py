@@ -147,10 +147,13 @@ def without_place(read: Callable[[str], Any]) -> Reader:
     return lambda section, key: section.value(key, read)[0]
 
 
-def load(path: Path, shown: str | None = None) -> Section:
-    """The file's outermost mapping. Raises NapkinError, naming the file as `shown`."""
+def load(path: Path, shown: str | None = None, kind: str = "hardware file") -> Section:
+    """The file's outermost mapping; `kind` is what it should be.
+
+    Raises NapkinError, naming the file as `shown`.
+    """
     shown = printable(shown or path)
-    text = text_of(path, shown)
+    text = text_of(path, shown, kind)
     try:
         _refuse_anchors(text, shown)
         node = yaml.compose(text, Loader)

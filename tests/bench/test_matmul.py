@@ -203,7 +203,7 @@ def peak_of(work: Callable[[], object]) -> int:
         work()
     results: Any = profiled.profiler
     events = [e for e in results.kineto_results.events() if e.name() == "[memory]"]
-    changes = [e.nbytes() for e in sorted(events, key=lambda event: event.start_ns())]
+    changes: list[int] = [e.nbytes() for e in sorted(events, key=lambda event: event.start_ns())]
     return max(itertools.accumulate(changes))
 
 

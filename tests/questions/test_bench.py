@@ -1,7 +1,9 @@
 """`napkin bench` on a machine without a GPU."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 import torch
@@ -12,8 +14,10 @@ from napkin.bench.matmul import Measurement
 from napkin.bench.nvml import State
 from napkin.bench.operators import Shape
 from napkin.bench.statistics import Rates
+from napkin.errors import DeviceError
 from napkin.questions.answer import Words
 from napkin.questions.measuring import doubts, measurement
+from napkin.specs import measured
 from napkin.specs.folders import measured_folder
 from tests.running import answer, answers, napkin, process
 
@@ -213,7 +217,7 @@ def test_a_slice_of_a_gpu_has_no_promised_peak_and_is_called_one() -> None:
     )
 
 
-def stand_in(of: dict[Shape, list[float]]) -> object:
+def stand_in(of: dict[Shape, list[float]]) -> Callable[..., Measurement]:
     """A measure() that hands out these rates in turn: what is tested is who is asked, and when."""
 
     def measure(
@@ -255,6 +259,93 @@ def test_an_interrupted_run_shows_what_it_had_and_saves_nothing(
     assert found["result"]["saved_to"] is None
     assert ran.err == "warning: interrupted: nothing was saved\n"
     assert not Path(measured_folder()).exists()
+
+
+ON_FIRE = DeviceError("this CPU: is on fire")
+
+
+def on_fire(*_: object) -> NoReturn:
+    raise ON_FIRE
+
+
+def test_a_device_that_fails_costs_no_figure_that_was_measured_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    usual = stand_in({Shape(64, 64, 64): [1e9]})
+
+    def measure(device: object, dtype: str, shape: Shape, seconds: float, *_: object) -> object:
+        return on_fire() if shape.m > 64 else usual(device, dtype, shape, seconds)
+
+    monkeypatch.setattr(matmul, "measure", measure)
+    ran = napkin("bench --device cpu --size 64,96 --format json")
+    (found,) = json.loads(ran.out)["answers"]
+    assert (ran.code, found["result"]["shape"]) == (1, [64, 64, 64])
+    assert ran.err == "warning: this CPU: is on fire: nothing was saved\n"
+    ran = napkin("bench --device cpu --size 96")
+    assert (ran.code, ran.out, ran.err) == (1, "", "Error: this CPU: is on fire\n")
+
+
+def test_a_memory_that_fails_costs_no_figure_of_the_matmul(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(matmul, "measure", stand_in({Shape(64, 64, 64): [1e9]}))
+    monkeypatch.setattr(bandwidth, "measure", on_fire)
+    ran = napkin("bench --device cpu --size 64 --bandwidth")
+    assert (ran.code, ran.out.split()[:2]) == (1, ["1", "GFLOP/s"])
+    assert ran.err == "warning: this CPU: is on fire: nothing was saved\n"
+
+
+@pytest.mark.parametrize("dtypes", ["fp32", "fp32,int8"])
+def test_an_interrupted_or_failing_save_costs_no_figure(
+    dtypes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(matmul, "measure", stand_in({Shape(64, 64, 64): [1e9, 2e9]}))
+    monkeypatch.setattr(measured, "write", interrupted)
+    ran = napkin(f"bench --device cpu --size 64 --dtype {dtypes}")
+    assert (ran.code, ran.out.split()[:2]) == (130, ["1", "GFLOP/s"])
+    assert ran.err == "warning: interrupted: nothing was saved\n"
+
+
+def test_a_model_s_figures_outlive_the_precision_after_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    usual = matmul.measure
+
+    def measure(device: devices.Device, dtype: str, *rest: Any) -> object:
+        return on_fire() if dtype == "fp64" else usual(device, dtype, *rest)
+
+    monkeypatch.setattr(matmul, "measure", measure)
+    line = "bench --device cpu --model linear:L=1,d=32 --seq-len 8 --seconds 0.001 --warmup 0.001s"
+    ran = napkin(f"{line} --dtype fp8,fp32,fp64 --format json")
+    (found,) = json.loads(ran.out)["answers"]
+    assert (ran.code, found["result"]["dtype"]) == (1, "fp32")
+    assert found["warnings"][0] == f"skipped: {NO_FP8}"
+    on_fire_of = "--model: linear:L=1,d=32: this CPU: is on fire"
+    assert ran.err == f"warning: {on_fire_of}: nothing was saved\n"
+
+
+NO_FP8 = "--dtype: bench measures fp64 fp32 fp16 bf16 int8 here, not fp8"
+
+
+def test_a_precision_that_the_device_lacks_costs_no_other_its_figure() -> None:
+    found = answers(f"bench --device cpu --dtype fp8,bf16,tf32 {QUICK}")
+    assert [each["result"]["dtype"] for each in found] == ["bf16"]
+    assert found[0]["warnings"][:2] == [
+        f"skipped: {NO_FP8}",
+        f"skipped: {NO_FP8.replace('fp8', 'tf32')}",
+    ]
+    screen = " ".join(napkin(f"bench --device cpu --dtype fp8,bf16 {QUICK}").out.split())
+    assert f"skipped: {NO_FP8}" in screen
+
+
+def test_precisions_of_which_the_device_has_none_are_refused() -> None:
+    ran = napkin("bench --device cpu --dtype fp8,tf32")
+    assert (ran.code, ran.out, ran.err) == (2, "", f"Error: {NO_FP8}\n")
+    ran = napkin("bench --device cpu --dtype fp8,bf16 --size 1000000")
+    assert ran.err.startswith("Error: --size: 1000000 in bf16 needs 6000.0 GB, ")
 
 
 def test_an_interrupt_before_the_first_figure_leaves_nothing(

@@ -20,8 +20,8 @@ from napkin.errors import DeviceError, NapkinError
 GPU_SIZE = 8192  # over every cache, and few tiles are left over in the last wave
 LARGER_THAN_ANY_CACHE = 2**31  # bytes of operands, from where one set of them is enough
 CHECKED_ROWS = 64
-CHECKED_COLUMNS = 256  # at a time, and as deep as the fp64 copies have this many elements:
-CHECKED_ELEMENTS = 2**22
+CHECKED_COLUMNS = 256  # at a time
+CHECKED_ELEMENTS = 2**22  # of the operands' fp64 copies at a time, so that they stay small
 CHECKED_PRODUCTS = 3  # of their size are alive at a time: the exact, the found, the difference
 MOST_OF = 0.9  # of the free memory
 PROBE_SECONDS = 0.02

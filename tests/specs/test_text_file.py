@@ -59,9 +59,8 @@ def test_what_is_no_hardware_file_costs_no_answer_and_is_named_in_the_list(make:
     (own / "mine.yaml").write_text(CARD.format("Mine") + "aliases: [ours]\n")
     assert answer("hardware ours")["inputs"]["hardware"] == "mine"
     assert answer(f"{QUESTION} --hardware h100")["result"]["days"] > 100
-    assert napkin("hardware nosuchthing").err == (
-        "Error: no hardware is called 'nosuchthing'; `napkin hardware` lists all\n"
-    )
+    unknown = napkin("hardware nosuchthing").err
+    assert unknown.startswith("Error: no hardware is called 'nosuchthing'; ")
     ran = napkin("hardware")
     says = THINGS[make].format(kind="hardware file")
     assert (ran.code, ran.err) == (0, f"warning: left out: {own}/odd.yaml: {says}\n")
@@ -331,8 +330,9 @@ def test_the_first_few_unknown_rows_of_a_table_have_suggestions(
     path = tmp_path / "theirs.csv"
     path.write_text("h100sxm,1\n" + "".join(f"Acme {n},1\n" for n in range(200)))
     said = [each["result"]["said"] for each in answers(f"hardware --lint {path}")]
-    assert said[0] == "no hardware is called 'h100sxm'; did you mean 'h100-sxm'?"
-    assert said[-1] == "no hardware is called 'Acme 199'; `napkin hardware` lists all"
+    assert said[0].startswith("no hardware is called 'h100sxm'; ")
+    assert "h100-sxm" in said[0]
+    assert said[-1].startswith("no hardware is called 'Acme 199'; ")
     assert len([known for _, known in sought if known]) == lint.SUGGESTIONS
     assert len(read) <= len(accelerators.everything())  # each file once, not once a row
 

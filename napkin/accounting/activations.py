@@ -20,12 +20,18 @@ class Sizes(NamedTuple):
     K: int
     h: int
     F: int
-    V: int
+    V: int  # outputs of the head
     s: int
+    of_loss: str = "n·V"  # the outputs that the loss sees: B·labels where one token of each does
 
     @property
     def n(self) -> int:
         return self.B * self.T
+
+    @property
+    def seen(self) -> int:
+        """As many as `of_loss` says."""
+        return (self.B if self.of_loss.startswith("B") else self.n) * self.V
 
 
 class Part(NamedTuple):
@@ -148,7 +154,7 @@ def block_input(z: Sizes) -> Part:
 
 def log_softmax(z: Sizes) -> Part:
     """In fp32, and the loss itself."""
-    return Part(4 * z.n * z.V + 4, "4·n·V + 4")
+    return Part(4 * z.seen + 4, f"4·{z.of_loss} + 4")
 
 
 def rotary(z: Sizes, width: int, each: int, tables: int = 1) -> Part:
@@ -158,7 +164,7 @@ def rotary(z: Sizes, width: int, each: int, tables: int = 1) -> Part:
 
 def loss_backward(z: Sizes) -> Part:
     """Gradients of the loss and of the log-softmax, in fp32."""
-    return Part(8 * z.n * z.V, "8·n·V")
+    return Part(8 * z.seen, f"8·{z.of_loss}")
 
 
 def inside_mlp(z: Sizes, recomputed: bool) -> Part:

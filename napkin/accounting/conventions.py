@@ -147,10 +147,12 @@ def of_batch(f: Quantity, T: Quantity, G: Quantity) -> Quantity:
     return define("C_step", "one optimizer step", f * T * G, "FLOP/step")
 
 
-def second_forward(N_mm: Quantity, head: Quantity, w: Quantity | None, T: Quantity) -> Quantity:
+def second_forward(
+    N_mm: Quantity, head: Quantity | None, w: Quantity | None, T: Quantity
+) -> Quantity:
     """f_again in FLOP/token: every block once more, the head not (Narayanan et al. 2104.04473,
     section 3.5, whose 96 of 72 this is)."""
-    formula = FORWARD * (N_mm - head)
+    formula = FORWARD * (N_mm if head is None else N_mm - head)
     if w is not None:
         formula = formula + FORWARD_ATTENTION * w * T
     return define("f_again", "second forward of the blocks", formula, "FLOP/token")

@@ -34,6 +34,11 @@ def head(V: Quantity, d: Quantity, tied: bool) -> Quantity:
     return define("head", label, PARAM * V * d, "param")
 
 
+def classifier(labels: Quantity, d: Quantity) -> Quantity:
+    """The head of a classifier in param: a matmul with every token's output too."""
+    return define("head", "classification head", PARAM * labels * d, "param")
+
+
 def attention(d: Quantity, H: Quantity, H_kv: Quantity, hd: Quantity) -> Quantity:
     """Query, key, value and output of one layer, in param; under grouped-query attention
     (GQA, 2305.13245) keys and values have fewer heads."""

@@ -12,6 +12,7 @@ import transformers as typed_in_part
 from torch.utils.flop_counter import FlopCounterMode
 
 from napkin.errors import NapkinError, first_line
+from napkin.specs.architectures import classes
 
 transformers: Any = typed_in_part
 
@@ -58,7 +59,7 @@ def parameters(kind: str, fields: Mapping[str, Any]) -> int:
 
 
 def built_on_meta(kind: str, fields: Mapping[str, Any]) -> Any:
-    """The model of transformers, without values."""
+    """The model of the very class that a config names, without values."""
     verbosity = transformers.logging.get_verbosity()
     transformers.logging.set_verbosity_error()
     try:
@@ -72,9 +73,8 @@ def built_on_meta(kind: str, fields: Mapping[str, Any]) -> Any:
         described._experts_implementation = "batched_mm"
         with torch.device("meta"):
             # Fused attention counts nothing on a CPU and is refused by models with sinks or caps.
-            return transformers.AutoModelForCausalLM.from_config(
-                described, attn_implementation="eager"
-            )
+            of_class = getattr(transformers, classes.built(kind, fields))
+            return of_class._from_config(described, attn_implementation="eager")
     finally:
         transformers.logging.set_verbosity(verbosity)
 
@@ -84,7 +84,8 @@ def _count(model: Any, tokens: int) -> Count:
     ids = torch.zeros(1, tokens, dtype=torch.long, device="meta")
     # One counter each: what a checkpoint computes again would show in the backward pass.
     with FlopCounterMode(display=False) as forward:
-        logits = model(input_ids=ids).logits
+        found = model(input_ids=ids)
+    output = found.logits if "logits" in found else found.last_hidden_state
     with FlopCounterMode(display=False) as backward:
-        logits.sum().backward()
+        output.sum().backward()
     return Count(params, forward.get_total_flops(), backward.get_total_flops())

@@ -55,6 +55,18 @@ class Experts:
 
 
 @dataclass(frozen=True, slots=True)
+class Head:
+    """The last matmul, on the hidden state of every token."""
+
+    outputs: int | None  # None: one for each token of the vocabulary
+    bias: bool = False
+    pooled: bool = False  # one token of a sequence has a loss
+
+
+LANGUAGE = Head(None)
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """A decoder-only transformer. Every layer attends alike, but for its window."""
 
@@ -68,6 +80,7 @@ class Model:
     experts: Experts | None = None  # of the others
     moe_layers: int = 0
     windows: tuple[tuple[int, int], ...] = ()  # (tokens, layers); other layers see all
+    head: Head | None = LANGUAGE
     tied: bool = False  # the output head is the input table
     table_width: int = 0  # of the token table where it is not d_model
     position_rows: int = 0
@@ -78,6 +91,13 @@ class Model:
     notes: tuple[str, ...] = ()
     # What config.json says of it, for who builds the very model.
     fields: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def outputs(self) -> int:
+        """Of the head, for every token; 0 without one."""
+        if self.head is None:
+            return 0
+        return self.vocab if self.head.outputs is None else self.head.outputs
 
     @property
     def dense_layers(self) -> int:

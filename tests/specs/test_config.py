@@ -129,12 +129,16 @@ KNOWN = (
     "llama mistral qwen2 qwen3 gemma gemma2 gemma3_text phi3 olmo2 gpt2 gpt_neox opt mixtral "
     "qwen2_moe qwen3_moe gpt_oss deepseek_v2 deepseek_v3"
 )
+WAYS_ON = "--params asks by size, a shape like llama:L=32,d=4096,H=32,ff=11008,V=32000 by sizes"
 MOE = {"model_type": "mixtral", "num_key_value_heads": 2}
 WRONG: list[tuple[Any, str]] = [
     (without("hidden_size"), ": hidden_size: is missing, and it has no default"),
     (without("num_hidden_layers"), ": num_hidden_layers: is missing, and it has no default"),
     (without("vocab_size"), ": vocab_size: is missing, and it has no default"),
-    (without("model_type"), ": has no model_type, so its architecture is not known"),
+    (
+        without("model_type"),
+        f": has neither model_type nor architectures, so what it describes is not known; {WAYS_ON}",
+    ),
     ({**LLAMA, "model_type": 5}, ": model_type: '5' is not a word"),
     (
         {**without("model_type"), "architectures": "LlamaForCausalLM"},
@@ -145,13 +149,28 @@ WRONG: list[tuple[Any, str]] = [
         {**LLAMA, "model_type": "deepseek_v2", "q_lora_rank": None},
         ": num_experts_per_tok: is missing, and it has no default",
     ),
+    # A word of a file is never taken for another: llama4_text is no gemma3_text.
     (
-        {**LLAMA, "model_type": "mamba"},
-        ": the architecture 'mamba' is not known; did you mean 'llama'?",
+        {**LLAMA, "model_type": "llama4_text"},
+        f": the architecture 'llama4_text' is not known; known are {KNOWN}; {WAYS_ON}",
     ),
     (
-        {**LLAMA, "model_type": "xyzzy"},
-        f": the architecture 'xyzzy' is not known; known are {KNOWN}",
+        {**LLAMA, "model_type": "mamba", "architectures": ["MambaForCausalLM"]},
+        ": the architecture 'mamba' and the class 'MambaForCausalLM' are not known; known are "
+        f"{KNOWN}; {WAYS_ON}",
+    ),
+    (
+        {**without("model_type"), "architectures": ["MambaForCausalLM"]},
+        f": the class 'MambaForCausalLM' is not known; known are {KNOWN}; {WAYS_ON}",
+    ),
+    (
+        {
+            "model_type": "llama4",
+            "architectures": ["Llama4ForConditionalGeneration"],
+            "text_config": {**LLAMA, "model_type": "llama4_text"},
+        },
+        ": the architecture 'llama4_text' and the class 'Llama4ForConditionalGeneration' are not "
+        f"known; known are {KNOWN}; {WAYS_ON}",
     ),
     ({**LLAMA, "hidden_size": "64"}, ': hidden_size: "64" is not a whole number'),
     ({**LLAMA, "hidden_size": 64.5}, ": hidden_size: 64.5 is not a whole number"),

@@ -24,7 +24,7 @@ class Linear(NamedTuple):
 
 
 def linears(model: Model | Stack) -> tuple[Linear, ...]:
-    """All of them, the head last."""
+    """All of them, the head last where there is one."""
     d = model.d_model
     if isinstance(model, Stack):
         return (
@@ -32,10 +32,11 @@ def linears(model: Model | Stack) -> tuple[Linear, ...]:
             Linear("head", "output head", d, 1, 1),
         )
     width = model.table_width or d
-    outside = [Linear("head", "output head", width, model.vocab, 1)]
+    outside = []
     if width != d:
-        outside.insert(0, Linear("in", "into d", width, d, 1))
-        outside.insert(1, Linear("out", "out of d", d, width, 1))
+        outside += [Linear("in", "into d", width, d, 1), Linear("out", "out of d", d, width, 1)]
+    if model.head is not None:
+        outside.append(Linear("head", "output head", width, model.outputs, 1))
     return (*_attention(model), *_feed_forward(model), *outside)
 
 

@@ -21,7 +21,7 @@ class Counted:
     table: Quantity | None
     positions: Quantity | None
     head: Quantity | None  # an untied one
-    output: Quantity  # the matmul of the head, tied or not
+    output: Quantity | None  # the matmul of the head, tied or not
     parts: dict[str, int]  # all layers of each
     matmul: tuple[tuple[str, Quantity], ...] = ()  # what N_mm sums up, by part
 
@@ -55,17 +55,21 @@ def counted(model: Model | Stack) -> Counted:
     if isinstance(model, Stack):
         return _stack(model)
     table, positions = _tables(model)
-    head = transformer.head(_V(model), _width(model), model.tied)
+    head = _output(model)
     parts = [_Part("input table", table)]
     if positions is not None:
         parts.append(_Part("positions", positions))
     parts += [*_projections(model), *_layers(model), *_final_norm(model)]
-    if not model.tied:
+    if head is not None and not model.tied:
         parts.append(_Part("output head", head))
+    if model.head is not None and model.head.bias:
+        bias = transformer.vectors("bias_h", "biases of the head", [_labels(model)])
+        parts.append(_Part("head bias", bias))
     N = transformer.total("N", "parameters", _by_layers([(p.layers, p.each) for p in parts]))
     used = [(p.layers, p.multiplied) for p in parts if p.multiplied is not None]
     label = "weights a token multiplies"
-    N_mm = transformer.total("N_mm", label, [*_by_layers(used), head])
+    last = [] if head is None else [("output head", head)]
+    N_mm = transformer.total("N_mm", label, [*_by_layers(used), *(each for _, each in last)])
     matmul = [(p.name, _all(p.layers, [p.multiplied])) for p in parts if p.multiplied is not None]
     return Counted(
         N=N,
@@ -77,7 +81,7 @@ def counted(model: Model | Stack) -> Counted:
         head=None if model.tied else head,
         output=head,
         parts={part.name: int(part.all.value) for part in parts},
-        matmul=(*matmul, ("output head", head)),
+        matmul=(*matmul, *last),
     )
 
 
@@ -97,6 +101,19 @@ def _by_layers(terms: Sequence[tuple[Quantity | None, Quantity]]) -> list[Quanti
         key = each.symbol if layers is None else layers.symbol
         groups.setdefault(key, (layers, []))[1].append(each)
     return [_all(layers, each) for layers, each in groups.values()]
+
+
+def _output(model: Model) -> Quantity | None:
+    """The last matmul, where there is one."""
+    if model.head is None:
+        return None
+    if model.head.outputs is None:
+        return transformer.head(_V(model), _width(model), model.tied)
+    return transformer.classifier(_labels(model), _width(model))
+
+
+def _labels(model: Model) -> Quantity:
+    return size("labels", "labels", model.outputs)
 
 
 def _V(model: Model) -> Quantity:

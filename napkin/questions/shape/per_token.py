@@ -89,7 +89,7 @@ def training(model: Model | Stack, parts: Counted, a: AttentionCost) -> dict[str
         "six_n_non_embedding": conventions.six_n_non_embedding(parts.N_act, left_out),
         "palm": conventions.palm(parts.N_act, parts.positions, a.width, T),
         "torchtitan": conventions.torchtitan(
-            parts.N_act, None if parts.head is None else parts.table, a.width, T
+            parts.N_act, None if _tied(model) else parts.table, a.width, T
         ),
         "megatron": conventions.megatron(parts.N_meg, a.width, T),
     }
@@ -105,6 +105,10 @@ def training(model: Model | Stack, parts: Counted, a: AttentionCost) -> dict[str
     }
 
 
+def _tied(model: Model | Stack) -> bool:
+    return isinstance(model, Model) and model.tied
+
+
 def told(q: Quantity, source: str) -> Quantity:
     """A count as an input: how it comes about is what `napkin models` shows."""
     return given(q.symbol, q.label, q.value, q.unit, source)
@@ -116,7 +120,7 @@ def summary(parts: Counted, source: str) -> Counted:
     def told_or_none(q: Quantity | None) -> Quantity | None:
         return None if q is None else told(q, source)
 
-    N, N_mm, output = (told(q, source) for q in (parts.N, parts.N_mm, parts.output))
+    N, N_mm, output = told(parts.N, source), told(parts.N_mm, source), told_or_none(parts.output)
     return Counted(
         N=N,
         N_act=N if parts.N_act is parts.N else told(parts.N_act, source),

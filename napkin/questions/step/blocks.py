@@ -52,7 +52,10 @@ APART = {
 def sizes(model: Model, B: int, T: int, s: int) -> Sizes:
     a = model.attention
     F = model.experts.width if model.experts is not None else model.mlp.width if model.mlp else 0
-    return Sizes(B, T, model.d_model, a.heads, a.kv_heads, a.qk, F, model.vocab, s)
+    z = Sizes(B, T, model.d_model, a.heads, a.kv_heads, a.qk, F, model.outputs, s)
+    if model.head is None or model.head.outputs is None:
+        return z
+    return z._replace(of_loss="B·labels" if model.head.pooled else "n·labels")
 
 
 def of_model(model: Model, B: int, T: int, s: int, how: How) -> Kept:
@@ -193,4 +196,4 @@ def _gpt_attention(kind: str, z: Sizes, how: How) -> Part:
 
 
 def _loss(z: Sizes, how: How) -> Parts:
-    return {} if how.chunked_loss else {"log-softmax": kept.log_softmax(z)}
+    return {} if how.chunked_loss or not z.V else {"log-softmax": kept.log_softmax(z)}

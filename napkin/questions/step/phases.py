@@ -34,7 +34,7 @@ class _Parts(NamedTuple):
 class _Gradients(NamedTuple):
     """That are there beside those of all parameters, or before them."""
 
-    head: Quantity  # the first that is there
+    head: Quantity | None  # the first that is there
     late: Quantity  # when the first layer begins
     tied: Quantity | None
     block: Quantity | None  # not shared yet
@@ -105,7 +105,7 @@ def of_transformer(model: Model, N: Quantity, setup: Setup, source: str) -> Step
     layer = [parts.block] if how.recompute == "full" else parts.layer
     A = memory.activations(L, layer, parts.head)
     loss = None
-    if not how.chunked_loss:
+    if not how.chunked_loss and z.V:
         part = activations.loss_backward(z)
         loss = _traced("a_loss", "gradients of loss, log-softmax", part)
     Z = kinds.gathered(model, setup)
@@ -190,11 +190,12 @@ def _backward(
     return [*moments, end]
 
 
-def _of_head(model: Model, held: States, setup: Setup) -> Quantity:
+def _of_head(model: Model, held: States, setup: Setup) -> Quantity | None:
     """Gradients that are there before the layers' are."""
-    return memory.gradients_of(
-        "G_head", "gradient of the head", counted(model).output, held.g, setup.shared_from(2)
-    )
+    head = counted(model).output
+    if head is None:
+        return None
+    return memory.gradients_of("G_head", "gradient of the head", head, held.g, setup.shared_from(2))
 
 
 def _late(model: Model, N: Quantity, held: States, setup: Setup) -> Quantity:
@@ -215,9 +216,10 @@ def _table(model: Model) -> Quantity:
 
 def _tied(model: Model, held: States, setup: Setup) -> Quantity | None:
     """The table's gradient by the head, that by the look-up, and their sum are one moment."""
-    if not model.tied or setup.shared_from(2) is not None:
+    head = counted(model).output
+    if head is None or not model.tied or setup.shared_from(2) is not None:
         return None
-    return memory.tied_gradients(counted(model).output, held.g)
+    return memory.tied_gradients(head, held.g)
 
 
 def _step(

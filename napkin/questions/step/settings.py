@@ -15,7 +15,7 @@ from napkin.questions.step.asked import Asked
 from napkin.questions.step.blocks import How
 from napkin.questions.step.states import STEPS, Setup
 from napkin.specs import models, optimizers
-from napkin.specs.model import Model, Stack
+from napkin.specs.model import LANGUAGE, Model, Stack
 
 DEFAULT_PRECISION, DEFAULT_OPTIMIZER = "mixed", "adamw"
 STAGES = ("0", "1", "2", "3")
@@ -39,6 +39,8 @@ def read(given: Given) -> Asked:
         for option in OF_A_TRANSFORMER:
             if option in given:
                 raise options.error(option, f"does nothing to {about.name}: it is matrices alone")
+    if isinstance(about, Model) and about.head is not LANGUAGE and "chunked_loss" in given:
+        raise options.error("chunked_loss", f"does nothing to {about.name}: it has no logits of V")
     gpus = options.read("gpus", given.get("gpus", 1), parsing.whole)
     precision, p = options.read(
         "precision", given.get("precision", DEFAULT_PRECISION), optimizers.precision
@@ -140,6 +142,12 @@ def _how(given: Given, precision: str) -> How:
     )
 
 
+def _loss(about: Model) -> str:
+    if about.head is None:
+        return "no loss"
+    return "log-softmax in fp32" + (" of one token a sequence" if about.head.pooled else "")
+
+
 def assumed(about: Model | Stack, setup: Setup) -> list[str]:
     """Every setting that moves the answer, given or not."""
     how = setup.how
@@ -148,7 +156,7 @@ def assumed(about: Model | Stack, setup: Setup) -> list[str]:
     ends = f"{setup.step} step, {accumulation}"
     if isinstance(about, Stack):
         return [f"{rows}; {ends}"]
-    loss = "chunked loss (no logits kept)" if how.chunked_loss else "log-softmax in fp32"
+    loss = "chunked loss (no logits kept)" if how.chunked_loss else _loss(about)
     norms = "fused norms" if how.norm == "fused" else "norms in fp32"
     again = "no recomputation" if how.recompute == "none" else f"{how.recompute} recomputation"
     size = 2 if how.autocast else setup.precision.weights

@@ -13,7 +13,7 @@ from napkin.specs.optimizers import Optimizer, Precision, terms
 
 STEPS = ("foreach", "fused", "loop")
 WEIGHTS, GRADIENTS, MASTER = "weights", "gradients", "master"
-OUTSIDE = ("input table", "positions", "output head", "final norm", "projections")
+OUTSIDE = ("input table", "positions", "output head", "head bias", "final norm", "projections")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from napkin.errors import NapkinError, quoted, suggestion
-from napkin.specs.architectures import dense, gpt, moe
+from napkin.errors import NapkinError, printable, quoted
+from napkin.specs.architectures import classes, dense, gpt, moe
 from napkin.specs.config import Config, Fields
-from napkin.specs.model import Model
+from napkin.specs.model import LANGUAGE, Model
 
 READERS: dict[str, Callable[[Config], Model]] = {
     "llama": dense.llama,
@@ -34,27 +34,6 @@ READERS: dict[str, Callable[[Config], Model]] = {
 }
 # The text model of a larger one that does not say which it has.
 USUAL_TEXT = {"gemma3": "gemma3_text", "llava": "llama", "paligemma": "gemma"}
-# For a config without a model_type.
-CLASSES = {
-    "LlamaForCausalLM": "llama",
-    "MistralForCausalLM": "mistral",
-    "Qwen2ForCausalLM": "qwen2",
-    "Qwen3ForCausalLM": "qwen3",
-    "GemmaForCausalLM": "gemma",
-    "Gemma2ForCausalLM": "gemma2",
-    "Gemma3ForCausalLM": "gemma3_text",
-    "Phi3ForCausalLM": "phi3",
-    "Olmo2ForCausalLM": "olmo2",
-    "GPT2LMHeadModel": "gpt2",
-    "GPTNeoXForCausalLM": "gpt_neox",
-    "OPTForCausalLM": "opt",
-    "MixtralForCausalLM": "mixtral",
-    "Qwen2MoeForCausalLM": "qwen2_moe",
-    "Qwen3MoeForCausalLM": "qwen3_moe",
-    "GptOssForCausalLM": "gpt_oss",
-    "DeepseekV2ForCausalLM": "deepseek_v2",
-    "DeepseekV3ForCausalLM": "deepseek_v3",
-}
 
 
 def model(fields: Fields, name: str, file: str, shown: Mapping[str, str] | None = None) -> Model:
@@ -64,6 +43,8 @@ def model(fields: Fields, name: str, file: str, shown: Mapping[str, str] | None 
     """
     kind, part, notes = _text_part(fields, file)
     config = Config(part, file, part is not fields, shown)
+    of_class, about = classes.described(config, kind)
+    notes += about
     found = READERS[kind](config)
     a, experts = found.attention, found.experts
     if a.heads % a.kv_heads:
@@ -72,36 +53,59 @@ def model(fields: Fields, name: str, file: str, shown: Mapping[str, str] | None 
     if experts is not None and experts.active > experts.count:
         problem = f"{experts.active} are more than the {experts.count} experts there are"
         raise config.error("num_experts_per_tok", problem)
-    said = (*found.notes, *notes, *config.notes)
-    return replace(found, name=name, architecture=kind, notes=said, fields=part)
+    head = classes.head(config, of_class)
+    said = (*found.notes, *notes, *classes.note(of_class, head), *config.notes)
+    tied = found.tied and head is LANGUAGE
+    return replace(
+        found, name=name, architecture=kind, head=head, tied=tied, notes=said, fields=part
+    )
 
 
 def _text_part(fields: Fields, file: str) -> tuple[str, Fields, list[str]]:
     """The architecture, and the fields that describe the text model."""
     whole = Config(fields, file)
-    kind = _kind(whole)
+    kind = whole.word("model_type", "")
     if kind in READERS:
         return kind, fields, []
     part = fields.get("text_config")
-    if part is not None and not isinstance(part, dict):
-        raise whole.error("text_config", f"{json.dumps(part)[:60]} is not an object")
     if part is not None:
-        inner = _kind(Config(part, file)) or USUAL_TEXT.get(kind, "")
-        if inner in READERS:
-            tied = {k: v for k, v in fields.items() if k == "tie_word_embeddings"}
-            return inner, {**tied, **part}, [f"the text model of {kind or 'this model'} alone"]
-        kind = inner or f"text_config of {kind}"
+        return _text_model(whole, kind, part)
+    of_class = classes.known(whole)
+    if of_class is None:
+        raise _unknown(whole, kind)
     if not kind:
-        raise NapkinError(f"{file}: has no model_type, so its architecture is not known")
-    near = suggestion(kind, READERS) or f"; known are {' '.join(READERS)}"
-    raise NapkinError(f"{file}: the architecture {quoted(kind)} is not known{near}")
+        return of_class.kind, fields, []
+    said = f"model_type {quoted(kind)} is not known: read as {of_class.kind}, by its class"
+    return of_class.kind, fields, [f"{said} {of_class.name}"]
 
 
-def _kind(config: Config) -> str:
-    """model_type decides, else the first of `architectures`."""
-    kind = config.word("model_type", "")
-    if kind:
-        return kind
-    classes = config.items("architectures")
-    first = str(classes[0]) if classes else ""
-    return CLASSES.get(first, first)
+def _text_model(whole: Config, kind: str, part: object) -> tuple[str, Fields, list[str]]:
+    """Of a model that has more than text, its text model with its output head."""
+    if not isinstance(part, dict):
+        raise whole.error("text_config", f"{json.dumps(part)[:60]} is not an object")
+    for name in classes.named(whole):
+        if not name.endswith(classes.MULTIMODAL) and classes.known(whole) is None:
+            raise classes.not_counted(whole, name)
+    config = Config(part, whole.file)
+    of_class = classes.known(config)
+    inner = config.word("model_type", "" if of_class is None else of_class.kind)
+    inner = inner or USUAL_TEXT.get(kind, "")
+    if inner not in READERS:
+        raise _unknown(whole, inner or f"text_config of {kind or 'this model'}")
+    tied = {k: v for k, v in whole.fields.items() if k == "tie_word_embeddings"}
+    text = {k: v for k, v in part.items() if k != "architectures"}  # the whole one's class decides
+    return inner, {**tied, **text}, [f"the text model of {printable(kind) or 'this model'} alone"]
+
+
+def _unknown(config: Config, kind: str) -> NapkinError:
+    """Neither its model_type nor its class is known: both, and the ways on."""
+    names = classes.named(config)
+    said = [f"the architecture {quoted(kind)}"] if kind else []
+    if names:
+        said.append(f"the class {quoted(names[0])}")
+    if not said:
+        problem = "has neither model_type nor architectures, so what it describes is not known"
+    else:
+        verb = "is" if len(said) == 1 else "are"
+        problem = f"{' and '.join(said)} {verb} not known; known are {' '.join(READERS)}"
+    return NapkinError(f"{config.file}: {problem}; {classes.WAYS_ON}")

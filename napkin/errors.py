@@ -34,7 +34,12 @@ class DeviceError(NapkinError):
 
 def printable(text: object) -> str:
     """User text on one line, whatever it holds: a line break becomes \\n."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
+    line = str(text)
+    return line if line.isprintable() else "".join(map(_shown, line))
+
+
+def _shown(c: str) -> str:
+    return c if c.isprintable() else repr(c)[1:-1]
 
 
 def quoted(text: object, longest: int = 60) -> str:

@@ -1,7 +1,8 @@
 """Napkin math for training LLMs: every answer shows its derivation."""
 
-from importlib import import_module
-from typing import Any
+TYPE_CHECKING = False  # as typing has it, which takes longer to load than all of this
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 
@@ -19,9 +20,11 @@ _HOMES = {
 __all__ = ["__version__", *_HOMES]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in _HOMES:
         raise AttributeError(f"module 'napkin' has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(_HOMES[name]), name)
 
 

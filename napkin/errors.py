@@ -7,13 +7,24 @@ from typing import Self
 
 
 class NapkinError(Exception):
-    """A mistake of the user's: one line on stderr, exit code 2, no traceback."""
+    """A mistake of the user's: one line on stderr, exit code 2, no traceback.
+
+    Of several mistakes, as a checked file may have, each is an argument and a line. Whatever
+    a line quotes, it is printable and stays one line.
+    """
 
     exit_code = 2
 
+    def __init__(self, *lines: str) -> None:
+        self.lines = tuple(map(printable, lines))
+        super().__init__(*self.lines)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
     def within(self, context: str) -> Self:
         """The same mistake with where it stands in front: an option, a file and line."""
-        return type(self)(f"{context}: {self}")
+        return type(self)(*(f"{context}: {line}" for line in self.lines))
 
 
 class DeviceError(NapkinError):
@@ -24,7 +35,12 @@ class DeviceError(NapkinError):
 
 def printable(text: object) -> str:
     """User text on one line, whatever it holds: a line break becomes \\n."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
+    line = str(text)
+    return line if line.isprintable() else "".join(map(_shown, line))
+
+
+def _shown(c: str) -> str:
+    return c if c.isprintable() else repr(c)[1:-1]
 
 
 def quoted(text: object, longest: int = 60) -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import yaml
 from typer.testing import CliRunner
 
-from napkin.cli import app
+from napkin.cli.app import app
 
 DATA = Path(__file__).parent / "data"
 ROOT = Path(__file__).parents[1]

@@ -11,7 +11,7 @@ import typer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from napkin.cli import app
+from napkin.cli.app import app
 from napkin.specs.folders import shipped_folder
 from tests.running import DATA, Ran, napkin
 

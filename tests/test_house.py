@@ -19,6 +19,7 @@ FLOORS = {
     "quantity": 2,
     "parsing": 2,
     "libraries": 2,
+    "files": 2,
     "specs": 3,
     "accounting": 4,
     "bench": 4,

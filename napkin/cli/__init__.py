@@ -1,5 +1,23 @@
 """The command line: reads arguments, asks one question, hands the answer to a renderer."""
 
-from napkin.cli.app import app, main
+import os
 
-__all__ = ["app", "main"]
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """The console script: from here on Ctrl-C is exit code 130, whatever is being loaded.
+
+    So nothing that takes time to load is imported above.
+    """
+    try:
+        import signal
+
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not under nohup
+            # An exception could be swallowed, or printed, by whatever is just being imported.
+            signal.signal(signal.SIGINT, lambda number, frame: os._exit(INTERRUPTED))
+        from napkin.cli.app import run
+
+        run()
+    except KeyboardInterrupt:
+        os._exit(INTERRUPTED)

@@ -39,7 +39,7 @@ class Group(TyperGroup):
         try:
             return super().invoke(ctx)
         except NapkinError as error:
-            for line in str(error).split("\n"):  # a checked file may have several problems
+            for line in error.lines:
                 print(f"Error: {line}", file=sys.stderr)
             raise typer.Exit(error.exit_code) from None
 
@@ -108,12 +108,13 @@ def napkin_(
         print(screen(napkin.__version__))
 
 
-def main() -> None:
-    """The console script."""
+def run() -> None:
+    """The whole program, from sys.argv to an exit code."""
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends quietly
     if os.environ.get("NO_COLOR"):
         os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"  # bold is an escape code too
+    streams.fill_closed()
     streams.make_readable()
     try:
         try:

@@ -11,7 +11,7 @@ import typer
 from napkin.cli import streams
 from napkin.cli.options import Format, Model, Output, SeqLen
 from napkin.cli.respond import respond
-from napkin.errors import NapkinError
+from napkin.errors import NapkinError, printable
 
 Device = Annotated[
     str | None,
@@ -62,6 +62,7 @@ NoSave = Annotated[bool, typer.Option("--no-save", help="Keep no figure for the 
 
 def _progress(line: str) -> None:
     if sys.stderr.isatty():
+        line = printable(line)
         width = shutil.get_terminal_size().columns - 1
         print(f"\r{line[:width]:{width}}", end="" if line else "\r", file=sys.stderr, flush=True)
 
@@ -98,7 +99,8 @@ def bench(
                 raise NapkinError("--list: measures nothing; leave the other options out")
             respond("figures", where, silent)
         else:
-            respond("bench", options if silent else options | {"progress": _progress}, silent)
+            with streams.interruptible():
+                respond("bench", options if silent else options | {"progress": _progress}, silent)
 
 
 @contextmanager

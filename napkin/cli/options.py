@@ -17,7 +17,8 @@ ASSUMPTIONS, OUTPUT = "What is assumed", "Output"
 
 
 def starting_with(words: list[str], incomplete: str) -> list[str]:
-    return [word for word in words if word.startswith(incomplete)]
+    # A file's name that cannot be shown cannot be typed either.
+    return [word for word in words if word.startswith(incomplete) and word.isprintable()]
 
 
 def names_of_hardware(incomplete: str) -> list[str]:

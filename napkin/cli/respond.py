@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import typer
 
 from napkin import render
-from napkin.errors import NapkinError
+from napkin.errors import NapkinError, printable
 
 if TYPE_CHECKING:
     from napkin.cli.target import Target
@@ -42,13 +42,13 @@ def respond(question: str, options: dict[str, Any], silent: bool = False) -> Non
     if format == "csv":
         warnings += [warning for each in report.answers for warning in each.warnings]
     for warning in warnings if not silent else ():
-        print(f"warning: {warning}", file=sys.stderr)
+        print(f"warning: {printable(warning)}", file=sys.stderr)
     if report.exit_code:
         raise typer.Exit(report.exit_code)
 
 
 def _opened(output: str) -> "Target":
-    from napkin.cli.target import Target  # loads tempfile, which most calls do without
+    from napkin.cli.target import Target  # which most calls do without
 
     return Target(output)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from napkin import quantity, units
+from napkin.errors import printable
 from napkin.quantity import Quantity
 from napkin.specs.accelerator import Figure
 
@@ -41,7 +42,7 @@ class Answer:
     asides: tuple[Quantity, ...] = ()  # derived too; on the screen only as notes
 
     def __repr__(self) -> str:
-        return f"<{self.question}: {self.words.headline} {self.words.condition}>"
+        return printable(f"<{self.question}: {self.words.headline} {self.words.condition}>")
 
     @cached_property
     def words(self) -> Words:

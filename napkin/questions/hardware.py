@@ -74,7 +74,7 @@ def _checked(file: str) -> Report:
     path = expanded(file)
     problems = hardware_file.problems(path, file)
     if problems:
-        raise NapkinError("\n".join(map(str, problems)))
+        raise NapkinError(*map(str, problems))
     report = _shown([f"{path.parent}/{path.name}"])
     (answer,) = report.answers
     answer.words.condition += " · no problems found"

@@ -7,6 +7,7 @@ from rich.console import Console
 
 # Wide enough that nothing of ours is folded: a pipe has no width.
 UNBOUNDED = 4000
+HEIGHT = 25
 
 
 def console(out: TextIO) -> Console:
@@ -19,6 +20,8 @@ def console(out: TextIO) -> Console:
         force_terminal=colour,
         color_system="auto" if colour else None,
         width=None if terminal else UNBOUNDED,
+        # Without a height Rich asks TERM, and a dumb one is 80 columns wide to it.
+        height=None if terminal else HEIGHT,
         markup=False,
         emoji=False,
         highlight=False,

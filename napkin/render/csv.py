@@ -5,7 +5,9 @@ import json
 from collections.abc import Iterator
 from typing import Any, TextIO
 
+from napkin.errors import printable
 from napkin.questions.answer import Answer, Report
+from napkin.render import plain
 
 
 def write(report: Report, out: TextIO) -> None:
@@ -26,10 +28,12 @@ def _flat(answer: Answer) -> Iterator[tuple[str, Any]]:
 def _cells(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict) and value:
         for key, inner in value.items():
-            yield from _cells(f"{name}.{key}", inner)
+            yield from _cells(f"{name}.{printable(key)}", inner)
     elif isinstance(value, (list, dict)):
-        yield name, json.dumps(value, ensure_ascii=False) if value else ""
+        yield name, plain.json_printable(json.dumps(value, ensure_ascii=False)) if value else ""
     elif isinstance(value, bool):
         yield name, str(value).lower()
+    elif isinstance(value, str):
+        yield name, printable(value)
     else:
         yield name, value

@@ -23,7 +23,7 @@ def text(report: Report) -> str:
         "question": report.question,
         "answers": [_answer(answer) for answer in report.answers],
     }
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    return plain.json_printable(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def _answer(answer: Answer) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from napkin import quantity
+from napkin.errors import printable
 from napkin.questions.answer import Answer, Report
 
 COLUMNS = ("", "", "formula", "numbers", "value", "source")
@@ -16,7 +17,8 @@ def write(report: Report, out: TextIO) -> None:
 def text(report: Report) -> str:
     """The report as one Markdown text."""
     if report.table is not None and len(report.answers) != 1:
-        lines = [*_table(report.table.columns, report.table.rows), "", report.table.caption]
+        columns, *rows = ([*map(_plain, row)] for row in (report.table.columns, *report.table.rows))
+        lines = [*_table(columns, rows), "", printable(report.table.caption)]
         return "\n".join(lines) + "\n"
     return "\n".join(line for answer in report.answers for line in _answer(answer))
 
@@ -28,11 +30,11 @@ def _answer(answer: Answer) -> Iterator[str]:
     rows = [
         (
             f"`{q.symbol}`",
-            q.label,
-            quantity.in_symbols(q),
-            quantity.in_numbers(q),
-            str(q),
-            q.source,
+            _plain(q.label),
+            _plain(quantity.in_symbols(q)),
+            _plain(quantity.in_numbers(q)),
+            _plain(str(q)),
+            _plain(q.source),
         )
         for q in quantity.derivation(*answer.steps, *answer.asides)
     ]
@@ -44,14 +46,13 @@ def _answer(answer: Answer) -> Iterator[str]:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Of cells that are Markdown already."""
     yield f"| {' | '.join(columns)} |"
     yield f"|{' --- |' * len(columns)}"
     for row in rows:
-        yield f"| {' | '.join(_plain(cell) for cell in row)} |"
+        yield f"| {' | '.join(row)} |"
 
 
 def _plain(text: str) -> str:
-    """Letter by letter: what Markdown would read as markup is escaped, code spans stay."""
-    if text.startswith("`"):
-        return text
-    return "".join(f"\\{c}" if c in "\\|*_[]<>`" else c for c in text)
+    """Letter by letter: what Markdown would read as markup is escaped."""
+    return "".join(f"\\{c}" if c in "\\|*_[]<>`" else c for c in printable(text))

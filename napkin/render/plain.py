@@ -31,11 +31,27 @@ def letters(text: str) -> str:
 
 def json_text(text: str) -> str:
     """A JSON document in ASCII: our own signs in letters, the user's escaped and so kept."""
+    return "".join(
+        c if c.isascii() else _json_escape(c) for c in TIMES.sub("*", text).translate(_TABLE)
+    )
+
+
+def json_printable(text: str) -> str:
+    """A JSON document that holds the same, what cannot be shown escaped: json leaves some as it
+    is that a terminal takes for a command."""
+    return "\n".join(
+        line if line.isprintable() else "".join(map(_json_shown, line)) for line in text.split("\n")
+    )
+
+
+def _json_shown(c: str) -> str:
+    return c if c.isprintable() else _json_escape(c)
+
+
+def _json_escape(c: str) -> str:
     import json  # only here: error messages need this module too
 
-    return "".join(
-        c if c.isascii() else json.dumps(c)[1:-1] for c in TIMES.sub("*", text).translate(_TABLE)
-    )
+    return json.dumps(c)[1:-1]
 
 
 def xml_text(text: str) -> str:

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from napkin.questions.answer import Report
 from napkin.render import plain
+from napkin.render.console import HEIGHT
 from napkin.render.table import screen
 
 WIDTH = 100
@@ -18,6 +19,7 @@ def write(report: Report, out: TextIO) -> None:
         file=StringIO(),
         record=True,
         width=WIDTH,
+        height=HEIGHT,
         force_terminal=True,
         color_system="truecolor",
         markup=False,

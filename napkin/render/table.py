@@ -10,6 +10,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from napkin import quantity
+from napkin.errors import printable
 from napkin.quantity import Quantity
 from napkin.questions.answer import Answer, Report, Table
 from napkin.render.console import console
@@ -45,7 +46,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
         if report.table.rows:
             yield _grid(report.table, width)
         if report.table.caption:
-            yield Text(report.table.caption, ASIDE)
+            yield _text(report.table.caption, ASIDE)
         if alone:
             yield from _remarks(alone)
         return
@@ -58,11 +59,16 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
         yield from _remarks(answer)
 
 
+def _text(words: str, style: str = "") -> Text:
+    """All that is printed goes through here: a line, whatever stood in a file."""
+    return Text(printable(words), style)
+
+
 def _headline(answer: Answer) -> Text:
-    line = Text(answer.words.headline, STRONG)
+    line = _text(answer.words.headline, STRONG)
     if answer.words.condition:
         line.append("  ")
-        before, assumed, after = answer.words.condition.partition("(assumed)")
+        before, assumed, after = printable(answer.words.condition).partition("(assumed)")
         line.append(before, "not bold").append(assumed, f"not bold {ATTENTION}")
         line.append(after, "not bold")
     return line
@@ -72,7 +78,7 @@ def _working(answer: Answer, width: int) -> RichTable:
     # A count that was typed is in the headline and in the numbers; a rate has a row.
     derived = quantity.derivation(*answer.steps)
     steps = [q for q in derived if q.args or "/" in q.unit or not q.source.startswith("--")]
-    rows = [(Text(s.symbol), _label(s), _formula(s), Text(str(s))) for s in steps]
+    rows = [(_text(s.symbol), _label(s), _formula(s), _text(str(s))) for s in steps]
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
     table.add_column("", style=ACCENT, overflow="fold")
     table.add_column("", overflow="fold", max_width=_left_for_labels(rows, 1, width))
@@ -94,33 +100,34 @@ def _left_for_labels(rows: Sequence[Sequence[Text]], label: int, width: int) -> 
 
 
 def _label(step: Quantity) -> Text:
-    label = Text(step.label)
+    label = _text(step.label)
     reasons = (number.label for number in quantity.coefficients(step))
     for reason in dict.fromkeys(filter(None, reasons)):
-        label.append(f"\n  {reason}", ASIDE)
+        label.append(f"\n  {printable(reason)}", ASIDE)
     return label
 
 
 def _formula(step: Quantity) -> Text:
     if not step.args:
-        return Text(step.source, ASIDE)
-    return Text(quantity.in_symbols(step)).append(f"\n{quantity.in_numbers(step)}", ASIDE)
+        return _text(step.source, ASIDE)
+    working = _text(quantity.in_symbols(step))
+    return working.append(f"\n{printable(quantity.in_numbers(step))}", ASIDE)
 
 
 def _remarks(answer: Answer) -> Iterator[RenderableType]:
     words = answer.words
     if words.notes or words.warnings:
         yield ""
-    yield from (Text(note, ASIDE) for note in words.notes)
-    yield from (Text(f"warning: {warning}", ATTENTION) for warning in words.warnings)
+    yield from (_text(note, ASIDE) for note in words.notes)
+    yield from (_text(f"warning: {warning}", ATTENTION) for warning in words.warnings)
 
 
 def _grid(table: Table, width: int) -> RichTable:
     grid = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
-    rows = [[Text(cell) for cell in row] for row in (table.columns, *table.rows)]
+    rows = [[_text(cell) for cell in row] for row in (table.columns, *table.rows)]
     for index, name in enumerate(table.columns):
         grid.add_column(
-            name,
+            rows[0][index],
             justify="right" if name in table.right else "left",
             style="" if index else ACCENT,
             overflow="fold",

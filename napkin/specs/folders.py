@@ -13,15 +13,29 @@ SUFFIXES = (".yaml", ".yml")
 
 @cache
 def shipped_folder() -> Path:
-    """`hardware/`: inside an installed wheel, else beside the package in a checkout."""
+    """`hardware/`: inside an installed wheel, else beside the package in a checkout.
+
+    Raises NapkinError where it is in neither.
+    """
     package = Path(__file__).parents[1]
     inside = package / "_data" / "hardware"
-    return inside if inside.is_dir() else package.parent / "hardware"
+    return _on_disk(inside if inside.is_dir() else package.parent / "hardware")
 
 
+@cache
 def models_folder() -> Path:
-    """`napkin/data/models/`: a config.json per shipped model."""
-    return Path(__file__).parents[1] / "data" / "models"
+    """`napkin/data/models/`: a config.json per shipped model. Raises NapkinError."""
+    return _on_disk(Path(__file__).parents[1] / "data" / "models")
+
+
+def _on_disk(folder: Path) -> Path:
+    # From a zip file Python takes code, and code alone: an empty list would be a wrong answer.
+    if not folder.is_dir():
+        raise NapkinError(
+            f"{folder}: no such folder; napkin reads its own files from a disk: "
+            "install it, or unpack its zip file"
+        )
+    return folder
 
 
 def own_folder() -> str:

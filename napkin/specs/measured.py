@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
-from napkin import parsing
+from napkin import files, parsing
 from napkin.errors import NapkinError, printable, quoted
 from napkin.specs import dtypes, yaml_file
 from napkin.specs.accelerator import Accelerator
@@ -134,8 +134,6 @@ def _read(path: Path, changed: int) -> Measured:
 
 def write(device: str, dtype: str, record: Mapping[str, object]) -> Path:
     """Saves a figure in place of an older one, whole or not at all. Raises NapkinError."""
-    import tempfile  # only bench writes; every calculator reads
-
     path = path_of(device, dtype)
     date = datetime.now(UTC).replace(microsecond=0).isoformat()
     lines = {"device": device, "dtype": dtype, **record, "method": METHOD, "date": date}
@@ -143,14 +141,7 @@ def write(device: str, dtype: str, record: Mapping[str, object]) -> Path:
     text += "".join(f"{key}: {_scalar(value)}\n" for key, value in lines.items())
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, beside = tempfile.mkstemp(dir=path.parent, suffix=".new")
-        try:
-            with open(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(beside, path)
-        except OSError:
-            os.unlink(beside)
-            raise
+        files.put(str(path), text.encode())
     except OSError as error:
         raise NapkinError(f"{printable(path)}: cannot be written: {error.strerror}") from None
     return path

@@ -76,3 +76,16 @@ def test_a_full_disk_is_one_line_for_every_command(arguments: str) -> None:
     command = f"{sys.executable} -m napkin {arguments} > /dev/full"
     ran = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True)
     assert (ran.returncode, ran.stderr) == (2, b"Error: stdout: No space left on device\n")
+
+
+def test_a_file_that_the_system_refuses_is_named_and_not_taken_for_stdout() -> None:
+    """Whatever a command did not foresee."""
+    start = (
+        "import napkin.cli.app as it\n"
+        "def app(): raise PermissionError(13, 'Permission denied', '/root/\\x1bx')\n"
+        "it.app = app\n"
+        "it.run()\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", start], cwd=ROOT, capture_output=True)
+    assert (ran.returncode, ran.stdout) == (2, b"")
+    assert ran.stderr == b"Error: /root/\\x1bx: Permission denied\n"

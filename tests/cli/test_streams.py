@@ -5,16 +5,19 @@ import io
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from napkin import __version__
+from napkin.specs.folders import models_folder
 from tests.running import ROOT, napkin, process
 
 QUESTION = "train-time --params 70e9 --tokens 15e12 --gpus 1024"
@@ -205,3 +208,142 @@ def test_napkin_alone_shows_the_questions_and_exits_0() -> None:
         "What does my GPU really do?",
     ]
     assert napkin("--version").out == f"napkin {__version__}\n"
+
+
+@pytest.mark.parametrize("term", ["dumb", "unknown", "xterm-256color", ""])
+@pytest.mark.parametrize("forced", ["", "1"])
+def test_a_pipe_is_as_wide_as_its_lines_whatever_term_says(term: str, forced: str) -> None:
+    command = "hardware h100-sxm a100 rtx-4090 mi300x"
+    lines = process(command).stdout.splitlines()
+    assert max(map(len, lines)) > 100
+    env = {"TERM": term, "FORCE_COLOR": forced, "COLUMNS": "80"}
+    coloured = process(command, env=env).stdout.decode()
+    bare = re.sub(r"\x1b\[[0-9;]*m", "", coloured).encode()
+    assert [line.rstrip() for line in bare.splitlines()] == lines
+
+
+def test_a_picture_is_the_same_whatever_term_says() -> None:
+    command = "max-model --gpus 8 --format svg"
+    assert process(command, env={"TERM": "dumb"}).stdout == process(command).stdout
+
+
+@pytest.mark.skipif(os.name == "nt", reason="another shell")
+@pytest.mark.parametrize(
+    ("command", "code", "writes"),
+    [
+        ("max-model --gpus 0", 2, False),
+        ("max-model --gpu", 2, False),
+        ("nonsense", 2, False),
+        (f"{SPARSE} --format csv", 0, True),
+        (f"{SPARSE} --format csv -o x.csv", 0, False),
+        ("bench --size 64 --seconds 0.01 --format json", 0, True),
+    ],
+)
+def test_nothing_meant_for_a_closed_stderr_goes_elsewhere(
+    command: str, code: int, writes: bool, tmp_path: Path
+) -> None:
+    def run(redirection: str) -> tuple[int, bytes]:
+        script = f"{sys.executable} -m napkin {command} {redirection}"
+        env = os.environ | {"PYTHONPATH": str(ROOT)}
+        ran = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=env, stdout=subprocess.PIPE)
+        return ran.returncode, ran.stdout
+
+    found = run("2>&-")
+    assert (found[0], bool(found[1])) == (code, writes)
+    assert b"warning" not in found[1].replace(b'"warnings"', b"")
+    assert b"Error" not in found[1]
+    for file in tmp_path.glob("*.csv"):
+        assert len(list(csv.reader(file.open()))) == 2
+    assert run("2>&- >&-") == (code if "-o" in command or code else 2, b"")
+
+
+# Says on a pipe when napkin's first lines have run, and interrupts itself when told to.
+WATCHED = """
+import os, sys
+import napkin.cli
+pipe, at, *sys.argv[1:] = map(str, sys.argv[1:])
+imports = 0
+
+def watch(event, details):
+    global imports
+    if event == "import":
+        imports += 1
+        if imports == 1:
+            os.write(int(pipe), b"!")
+        if imports == int(at):
+            os.kill(os.getpid(), 2)
+
+sys.addaudithook(watch)
+try:
+    napkin.cli.main()
+finally:
+    os.write(int(pipe), b"%d" % imports)
+"""
+
+
+def watched(at: int, delay: float | None = None) -> tuple[int, bytes, int]:
+    """The exit code, what stood on stderr, and how many modules were loaded before the end."""
+    read, write = os.pipe()
+    line = [sys.executable, "-c", WATCHED, str(write), str(at), *QUESTION.split()]
+    ran = subprocess.Popen(
+        line, cwd=ROOT, pass_fds=[write], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    os.close(write)
+    assert os.read(read, 1) == b"!"
+    if delay is not None:
+        time.sleep(delay)
+        ran.send_signal(signal.SIGINT)
+    err = ran.communicate()[1]
+    loaded = int(os.read(read, 20) or 0)
+    os.close(read)
+    return ran.returncode, err, loaded
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_ctrl_c_while_anything_is_loaded_exits_130_without_a_word() -> None:
+    code, err, loaded = watched(at=0)
+    assert (code, err) == (0, b"")
+    assert loaded > 100
+    for at in (1, 2, 3, *range(5, loaded, loaded // 25)):
+        assert watched(at)[:2] == (130, b""), at
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_ctrl_c_at_any_moment_never_shows_a_traceback() -> None:
+    started = time.perf_counter()
+    watched(at=0)
+    whole = time.perf_counter() - started
+    for number in range(25):
+        # At its very end the interpreter has let go of every handler: the signal itself ends it.
+        code, err, _ = watched(at=0, delay=whole * number / 25)
+        assert code in (130, 0, -signal.SIGINT)
+        assert err == b""
+
+
+def test_a_run_from_a_zip_file_says_that_it_cannot_find_its_files(tmp_path: Path) -> None:
+    archive = tmp_path / "napkin.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        for path in [*(ROOT / "napkin").rglob("*.py"), *models_folder().glob("*.json")]:
+            packed.write(path, path.relative_to(ROOT))
+    # Isolated from the checkout, which an editable install would find as well.
+    start = f"import sys; sys.path.insert(0, {str(archive)!r}); sys.argv[0] = 'napkin'; "
+    start += "from napkin.cli import main; main()"
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        line = [sys.executable, "-c", start, *arguments]
+        ran = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True)
+        return ran.returncode, ran.stdout, ran.stderr
+
+    assert run("--version") == (0, f"napkin {__version__}\n", "")
+    says = (
+        "no such folder; napkin reads its own files from a disk: "
+        "install it, or unpack its zip file\n"
+    )
+    assert run("hardware") == (2, "", f"Error: {archive}/hardware: {says}")
+    assert run("models") == (2, "", f"Error: {archive}/napkin/data/models: {says}")
+    assert run("max-model", "--gpus", "8") == (
+        2,
+        "",
+        f"Error: --hardware: {archive}/hardware: {says}",
+    )
+    assert run("flops", "--model", "linear:L=2,d=8")[0] == 0

@@ -53,6 +53,16 @@ def test_promised_and_measured_stand_side_by_side_unasked() -> None:
     assert rows["P_here"]["source"] == f"{path.name}:5"
 
 
+def test_a_figure_on_file_may_be_read_by_whom_the_umask_lets() -> None:
+    usual = os.umask(0o022)
+    try:
+        path = save()
+    finally:
+        os.umask(usual)
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert os.listdir(measured_folder()) == [path.name]
+
+
 def test_without_a_figure_nothing_is_shown() -> None:
     found = answer(QUESTION)
     assert found["result"]["measured"] is None

@@ -75,7 +75,10 @@ def model_names() -> list[str]:
 
 def hardware_names() -> list[str]:
     """What can be typed after --hardware, by the names of the files alone."""
-    names = {path.stem for path in hardware_files(str(shipped_folder()))}
-    with suppress(NapkinError):  # a folder of the user's that cannot be read completes nothing
+    names: set[str] = set()
+    # A folder that cannot be read completes nothing.
+    with suppress(NapkinError):
+        names.update(path.stem for path in hardware_files(str(shipped_folder())))
+    with suppress(NapkinError):
         names.update(path.stem for path in hardware_files(own_folder()))
     return sorted(names)

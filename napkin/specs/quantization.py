@@ -5,7 +5,7 @@ bitsandbytes, AutoGPTQ, AutoAWQ, OCP MX and compressed-tensors store them.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from napkin.errors import printable
@@ -15,12 +15,15 @@ from napkin.specs.dtypes import BITS
 FIELD = "quantization_config"
 # bitsandbytes and transformers' MXFP4 know their own layers alone; others split experts too.
 LINEARS, EXPERTS = "linears", "experts"
+BITSANDBYTES = ("nf4", "int8")
 SCALE = 16  # bits of a group's in GPTQ, AWQ and compressed-tensors
+# 4 bits, 8 of a scale for 64 of them, and an fp32 scale for 256 scales (QLoRA 2305.14314).
+DOUBLE = 4 + 8 / 64 + 32 / (64 * 256)
 KEPT = ("modules_to_not_convert", "llm_int8_skip_modules", "ignored_layers", "ignore")
 
 
 class Quantization(NamedTuple):
-    """How the weights of a file's linear layers are stored; `problem` is why it was not read."""
+    """How the weights of a file's linear layers are stored."""
 
     method: str
     precision: str = ""
@@ -28,18 +31,36 @@ class Quantization(NamedTuple):
     of: tuple[str, ...] = (LINEARS, EXPERTS)
     kept: tuple[str, ...] = ()  # modules that stay as they are
     double: bool = False
-    problem: str = ""
+    problem: str = ""  # why it was not read
 
-    def converts(self, module: str) -> bool:
-        """Whether it quantises this module, by transformers' own rule (should_convert_module)."""
-        return not any(_matches(pattern, module) for pattern in self.kept)
+    def converter(self) -> Callable[[str], bool]:
+        """Whether it quantises a module of that name: by transformers' rule
+        (should_convert_module), and compressed-tensors' for a pattern that begins with `re:`."""
+        plain = frozenset(name for name in self.kept if re.fullmatch(r"[\w.]+", name))
+        patterns = [_pattern(name) for name in self.kept if name not in plain]
+
+        def converts(module: str) -> bool:
+            # From the start up to a dot, or the end of it from anywhere.
+            starts = (module[:i] for i, letter in enumerate(module) if letter == ".")
+            ends = (module[i:] for i in range(len(module)))
+            if not plain.isdisjoint(starts) or not plain.isdisjoint(ends):
+                return False
+            return not any(pattern.match(module) for pattern in patterns)
+
+        return converts
 
 
-def _matches(pattern: str, module: str) -> bool:
-    if pattern.startswith("re:"):  # compressed-tensors'
-        return re.match(pattern[3:], module) is not None
-    boundary = r"(?:(?<=\.)|(?=\.|$))"
-    return module.endswith(pattern) or re.match(rf"(?:{pattern}){boundary}", module) is not None
+def _pattern(name: str) -> re.Pattern[str]:
+    if name.startswith("re:"):
+        return re.compile(name[3:])
+    return re.compile(rf"(?:{name})(?:(?<=\.)|(?=\.|$))")
+
+
+def asked(precision: str, double: bool) -> Quantization:
+    """A precision that is asked for: of 4 and 8 bits as bitsandbytes does it, which leaves
+    experts in one tensor as they are; of the others with the experts."""
+    which = (LINEARS,) if precision in BITSANDBYTES else (LINEARS, EXPERTS)
+    return Quantization("", precision, DOUBLE if double else BITS[precision], which, double=double)
 
 
 def of(config: Config) -> Quantization | None:
@@ -69,7 +90,7 @@ def _kept(fields: Mapping[str, Any]) -> tuple[str, ...]:
     for name in found:
         if not isinstance(name, str):
             raise ValueError("a module that it leaves out is no name")
-        re.compile(name.removeprefix("re:"))
+        _pattern(name)
     return tuple(found)
 
 
@@ -93,11 +114,7 @@ def _bitsandbytes(fields: Mapping[str, Any]) -> Quantization:
     if name not in ("nf4", "fp4"):
         raise ValueError("its bnb_4bit_quant_type is neither nf4 nor fp4")
     double = fields.get("bnb_4bit_use_double_quant") is True
-    return Quantization("", name, BITSANDBYTES[double], (LINEARS,), double=double)
-
-
-# An fp32 scale for 64 values; or 8 bits of it and an fp32 scale for 256 scales (QLoRA 2305.14314).
-BITSANDBYTES = {False: 4 + 32 / 64, True: 4 + 8 / 64 + 32 / (64 * 256)}
+    return Quantization("", name, DOUBLE if double else BITS["nf4"], (LINEARS,), double=double)
 
 
 def _fp8(fields: Mapping[str, Any]) -> Quantization:

@@ -5,7 +5,7 @@ bitsandbytes, AutoGPTQ, AutoAWQ, OCP MX and compressed-tensors store them.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from napkin.errors import printable
@@ -15,12 +15,15 @@ from napkin.specs.dtypes import BITS
 FIELD = "quantization_config"
 # bitsandbytes and transformers' MXFP4 know their own layers alone; others split experts too.
 LINEARS, EXPERTS = "linears", "experts"
+BITSANDBYTES = ("nf4", "int8")
 SCALE = 16  # bits of a group's in GPTQ, AWQ and compressed-tensors
+# 4 bits, 8 of a scale for 64 of them, and an fp32 scale for 256 scales (QLoRA 2305.14314).
+DOUBLE = 4 + 8 / 64 + 32 / (64 * 256)
 KEPT = ("modules_to_not_convert", "llm_int8_skip_modules", "ignored_layers", "ignore")
 
 
 class Quantization(NamedTuple):
-    """How the weights of a file's linear layers are stored; `problem` is why it was not read."""
+    """How the weights of a file's linear layers are stored."""
 
     method: str
     precision: str = ""
@@ -28,35 +31,65 @@ class Quantization(NamedTuple):
     of: tuple[str, ...] = (LINEARS, EXPERTS)
     kept: tuple[str, ...] = ()  # modules that stay as they are
     double: bool = False
-    problem: str = ""
+    problem: str = ""  # why it was not read
 
-    def converts(self, module: str) -> bool:
-        """Whether it quantises this module, by transformers' own rule (should_convert_module)."""
-        return not any(_matches(pattern, module) for pattern in self.kept)
+    def converter(self) -> Callable[[str], bool]:
+        """Whether it quantises a module of that name: by transformers' rule
+        (should_convert_module), and compressed-tensors' for a pattern that begins with `re:`.
+        A file may name it as a bare model or as one part of several does."""
+        plain = frozenset(name for name in self.kept if re.fullmatch(r"[\w.]+", name))
+        patterns = [_pattern(name) for name in self.kept if name not in plain]
+
+        def is_kept(module: str) -> bool:
+            # From the start up to a dot, or the end of it from anywhere.
+            starts = (module[:i] for i, letter in enumerate(module) if letter == ".")
+            ends = (module[i:] for i in range(len(module)))
+            if not (plain.isdisjoint(starts) and plain.isdisjoint(ends)):
+                return True
+            return any(pattern.match(module) for pattern in patterns)
+
+        def converts(module: str) -> bool:
+            bare = module.partition(".")[2]
+            parts = (f"language_model.{module}", f"model.language_model.{bare}")
+            return not any(map(is_kept, (module, bare, *parts)))
+
+        return converts
 
 
-def _matches(pattern: str, module: str) -> bool:
-    if pattern.startswith("re:"):  # compressed-tensors'
-        return re.match(pattern[3:], module) is not None
-    boundary = r"(?:(?<=\.)|(?=\.|$))"
-    return module.endswith(pattern) or re.match(rf"(?:{pattern}){boundary}", module) is not None
+def _pattern(name: str) -> re.Pattern[str]:
+    if name.startswith("re:"):
+        return re.compile(name[3:])
+    return re.compile(rf"(?:{name})(?:(?<=\.)|(?=\.|$))")
 
 
-def of(config: Config) -> Quantization | None:
-    """None where the file says nothing of it. Raises NapkinError."""
+def asked(precision: str, double: bool) -> Quantization:
+    """A precision that is asked for: of 4 and 8 bits as bitsandbytes does it, which leaves
+    experts in one tensor as they are; of the others with the experts."""
+    which = (LINEARS,) if precision in BITSANDBYTES else (LINEARS, EXPERTS)
+    return Quantization("", precision, DOUBLE if double else BITS[precision], which, double=double)
+
+
+def of(config: Config, experts: bool) -> Quantization | None:
+    """None where the file says nothing of it; `experts`: whether its model has any.
+
+    Raises NapkinError.
+    """
     fields = config.fields.get(FIELD)
     if fields is None:
         return None
     if not isinstance(fields, dict):
         raise config.error(FIELD, "is not an object")
     method = fields.get("quant_method") or ("bitsandbytes" if _in_bits(fields) else "")
-    name = printable(method) or "no quant_method"
+    name = printable(method)[:60] or "no quant_method"
     reader = READERS.get(method) if isinstance(method, str) else None
     if reader is None:
-        return Quantization(name, problem=f"napkin does not know {name}")
+        return Quantization(name, problem="napkin does not know this method")
     try:
-        return reader(fields)._replace(method=name, kept=_kept(fields))
-    except (TypeError, ValueError, re.error) as error:
+        found = reader(fields)._replace(method=name, kept=_kept(fields))
+        if found.of == (EXPERTS,) and not experts:
+            raise ValueError("it is of experts, and there are none")
+        return found
+    except ValueError as error:
         return Quantization(name, problem=str(error))
 
 
@@ -65,11 +98,19 @@ def _in_bits(fields: Mapping[str, Any]) -> bool:
 
 
 def _kept(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    found = [name for field in KEPT for name in fields.get(field) or ()]
+    found = []
+    for field in KEPT:
+        names = fields.get(field) or []
+        if not isinstance(names, list):
+            raise ValueError(f"its {field} is no list")
+        found += names
     for name in found:
         if not isinstance(name, str):
             raise ValueError("a module that it leaves out is no name")
-        re.compile(name.removeprefix("re:"))
+        try:
+            _pattern(name)
+        except re.error:
+            raise ValueError("it leaves out a module by no valid pattern") from None
     return tuple(found)
 
 
@@ -93,11 +134,7 @@ def _bitsandbytes(fields: Mapping[str, Any]) -> Quantization:
     if name not in ("nf4", "fp4"):
         raise ValueError("its bnb_4bit_quant_type is neither nf4 nor fp4")
     double = fields.get("bnb_4bit_use_double_quant") is True
-    return Quantization("", name, BITSANDBYTES[double], (LINEARS,), double=double)
-
-
-# An fp32 scale for 64 values; or 8 bits of it and an fp32 scale for 256 scales (QLoRA 2305.14314).
-BITSANDBYTES = {False: 4 + 32 / 64, True: 4 + 8 / 64 + 32 / (64 * 256)}
+    return Quantization("", name, DOUBLE if double else BITS["nf4"], (LINEARS,), double=double)
 
 
 def _fp8(fields: Mapping[str, Any]) -> Quantization:

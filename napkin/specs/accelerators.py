@@ -10,8 +10,8 @@ from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 
-from napkin.errors import NapkinError, printable, quoted, suggestion
-from napkin.specs import dtypes, hardware_file, here
+from napkin.errors import NapkinError, printable, quoted
+from napkin.specs import dtypes, hardware_file, here, names
 from napkin.specs.accelerator import Accelerator
 from napkin.specs.folders import own_folder, shipped_folder
 from napkin.specs.text_file import expanded
@@ -164,7 +164,7 @@ def _answers_to(path: Path, wanted: str) -> bool:
 def not_found(wanted: str, known: list[Accelerator]) -> str:
     """What to say of a name that none of these has."""
     if "," in wanted:
-        return f"{quoted(wanted)} has a comma, which separates scenarios; write one name"
+        return f"{quoted(wanted)} has a comma; write one name"
     words = set(alike(wanted).split("-"))
     fits = {
         each.key: name
@@ -176,7 +176,9 @@ def not_found(wanted: str, known: list[Accelerator]) -> str:
         said = [key if key == name else f"{key} ({name})" for key, name in fits.items()]
         which = f"one of: {', '.join(said)}" if len(said) > 1 else said[0]
         return f"{quoted(wanted)} is no exact name; write {which}"
-    near = suggestion(alike(wanted), [n for each in known for n in (each.key, *each.aliases)])
+    every = [name for each in known for name in each.names]
+    shown = {each.key: f"{each.key} ({each.name})" for each in known}
+    near = names.hint(wanted, every, shown, "for another, give a hardware file")
     return f"no hardware is called {quoted(wanted)}{near or '; `napkin hardware` lists all'}"
 
 

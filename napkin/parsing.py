@@ -25,7 +25,7 @@ _NUMBER = re.compile(
     r"([+-]?)([0-9](?:_?[0-9])*)?(?:\.([0-9](?:_?[0-9])*)?)?(?:[eE]([+-]?[0-9]+))?\s*(.*)",
     re.DOTALL,
 )
-_IN_TOKENS = re.compile(r"(.*?)\s*tok(?:ens?)?\s*", re.DOTALL | re.IGNORECASE)
+_IN_TOKENS = re.compile(r"(.*\S)\s*tok(?:ens?)?\s*", re.DOTALL | re.IGNORECASE)
 _NOT_FINITE = ("nan", "inf", "infinity")
 
 COUNT: Suffixes = {"": (1, 0), "k": (1, 3), "m": (1, 6), "b": (1, 9), "t": (1, 12)}

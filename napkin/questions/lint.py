@@ -82,7 +82,7 @@ def _tera(rate: float | None) -> str:
 
 def judge(name: str, dtype: str, rate: float, known: list[Accelerator]) -> Verdict:
     """Their figure against ours, and against every figure that it may have been taken for."""
-    device = accelerators.lookup(name)
+    device = accelerators.among(known, name)
     if device is None:
         return Verdict("unknown", accelerators.not_found(name, known))
     if dtype not in device.peak:

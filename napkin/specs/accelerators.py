@@ -48,6 +48,13 @@ def lookup(wanted: str) -> Accelerator | None:
     return found
 
 
+def among(known: list[Accelerator], wanted: str) -> Accelerator | None:
+    """The one of them that answers to a name, no file read again; a user's own wins."""
+    name = alike(wanted)
+    found = [each for each in known if name in map(alike, each.names)]
+    return max(found, key=lambda each: each.own, default=None)
+
+
 def _is_path(wanted: str) -> bool:
     if wanted.casefold().endswith(SUFFIXES):
         return True

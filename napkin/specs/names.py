@@ -31,6 +31,7 @@ def _numbers(name: str) -> list[str]:
     return [part for part in parts(name) if part.isdigit()]
 
 
+@lru_cache(maxsize=4096)
 def family(name: str) -> Parts:
     """Through its first number: (h, 100) of h100-sxm, (llama, 3) of llama-3.1-8b."""
     of = parts(name)
@@ -58,18 +59,23 @@ def _begins(of: Parts, name: Parts) -> bool:
 def hint(wanted: str, known: Collection[str], kinds: Mapping[str, str], otherwise: str) -> str:
     """`; did you mean 'h100-sxm'?` for h100sxm. Of what only belongs to a family, the `kinds`
     that are of it, as they are to be shown, and what else to do. Nothing where there is none."""
-    of = parts(wanted)
-    words = {part for name in known for part in parts(name)}
+    of, joined, words = parts(wanted), _joined(wanted), _words(tuple(known))
     for name in known:
-        if _joined(of) == _joined(parts(name)) or _agree(of, parts(name), words):
+        if joined == _joined(name) or _agree(of, parts(name), words):
             return f"; did you mean {name!r}?"
     related = [shown for kind, shown in kinds.items() if _is_relative(of, family(kind), words)]
     return f"; known of its family: {', '.join(related)}; {otherwise}" if related else ""
 
 
-def _joined(of: Parts) -> str:
+@lru_cache(maxsize=64)
+def _words(known: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(part for name in known for part in parts(name))
+
+
+@lru_cache(maxsize=4096)
+def _joined(name: str) -> str:
     """Without what parts two words: TPUv4 is tpu-v4. Two numbers stay two."""
-    return re.sub(r"(?<!\d) | (?!\d)", "", " ".join(of))
+    return re.sub(r"(?<!\d) | (?!\d)", "", " ".join(parts(name)))
 
 
 def _is_relative(of: Parts, family: Parts, words: Collection[str]) -> bool:

@@ -61,5 +61,7 @@ def first_line(error: Exception) -> str:
 
 def suggestion(word: str, known: Iterable[str]) -> str:
     """`; did you mean 'bf16'?` where a known word is near, else nothing."""
+    if "," in word:
+        return "; write one, without a comma"
     near = get_close_matches(word, list(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""

@@ -12,6 +12,7 @@ from functools import cache
 from types import MappingProxyType
 
 from napkin.errors import NapkinError, quoted
+from napkin.units import figures
 
 # A suffix multiplies by factor · 10**exponent; both whole, so that 33.65% is exactly 0.3365.
 Suffixes = Mapping[str, tuple[int, int]]
@@ -24,9 +25,14 @@ _NUMBER = re.compile(
     r"([+-]?)([0-9](?:_?[0-9])*)?(?:\.([0-9](?:_?[0-9])*)?)?(?:[eE]([+-]?[0-9]+))?\s*(.*)",
     re.DOTALL,
 )
+_IN_TOKENS = re.compile(r"(.*\S)\s*tok(?:ens?)?\s*", re.DOTALL | re.IGNORECASE)
 _NOT_FINITE = ("nan", "inf", "infinity")
 
 COUNT: Suffixes = {"": (1, 0), "k": (1, 3), "m": (1, 6), "b": (1, 9), "t": (1, 12)}
+# No model, and no run, has so few: `8` is 8B whose letter was left out.
+FEWEST = 1000
+
+PER_GPU = ("/gpu", "/device", "/chip")  # however a log names one accelerator
 
 FACTOR: Suffixes = {"": (1, 0)}
 
@@ -87,7 +93,18 @@ def _bandwidths() -> Suffixes:
 @cache
 def _rates() -> Suffixes:
     names = ("flop/s", "flops", "flops/s", "op/s", "ops")
-    return _with_prefixes(*names, *(f"{name}/gpu" for name in names))
+    return _with_prefixes(*names, *(name + each for name in names for each in PER_GPU))
+
+
+def _counts_of(*names: str) -> Suffixes:
+    """Counts that may say what they count: `15T tokens`."""
+    return {prefix + name: size for prefix, size in COUNT.items() for name in ("", *names)}
+
+
+_TOKENS = _counts_of("tokens", "token", "tok")
+_TOKEN_RATES = ("tokens/s", "token/s", "tok/s")
+_ALL_GPUS = _counts_of(*_TOKEN_RATES)
+_ONE_GPU = _counts_of(*_TOKEN_RATES, *(name + each for name in _TOKEN_RATES for each in PER_GPU))
 
 
 @cache
@@ -95,18 +112,50 @@ def _amounts() -> Suffixes:
     return _with_prefixes("flop", "flops")
 
 
-def count(text: object, example: str = "70e9, 70B or 70_000_000_000") -> float:
-    """Parameters, tokens: `70e9`, `70B`, `1.5T`, `70_000_000_000`; 1 at least."""
-    value = _positive(text, _number(text, COUNT, example), example)
-    if value < 1:
-        raise NapkinError(f"{quoted(text)} is less than one; write {example}")
-    return value
+def count(text: object) -> float:
+    """Parameters: `70e9`, `70B`, `1.5T`, `70_000_000_000`; 1,000 at least."""
+    return _large(text, COUNT, "B")
+
+
+def tokens(text: object) -> float:
+    """Tokens of a run: `15e12`, `15T`, `15T tokens`; 1,000 at least."""
+    return _large(text, _TOKENS, "T")
+
+
+def _large(text: object, suffixes: Suffixes, usual: str) -> float:
+    example = "70e9, 70B or 70_000_000_000"
+    value = _positive(text, _number(text, suffixes, example), example)
+    if value >= FEWEST:
+        return value
+    bare = str(text).strip()
+    is_likely = value >= 0.01 and re.fullmatch(r"[0-9.]+", bare)
+    hint = f"did you mean {bare}{usual}?" if is_likely else f"write {example}"
+    raise NapkinError(f"{quoted(text)} is fewer than {FEWEST:,}; {hint}")
 
 
 def per_second(text: object) -> float:
     """A count that a second, a step or an hour may see a fraction of: `9600`, `0.5`, `6.4M`."""
+    return _fine(text, COUNT)
+
+
+def tokens_per_step(text: object) -> float:
+    """Tokens of one optimizer step: `4M`, `4M tokens`."""
+    return _fine(text, _TOKENS)
+
+
+def tokens_per_second(text: object) -> float:
+    """Tokens per second of all GPUs: `9600`, `1.2M tok/s`."""
+    return _fine(text, _ALL_GPUS)
+
+
+def tokens_per_second_per_gpu(text: object) -> float:
+    """Tokens per second of one GPU: `9600`, `9.6k tok/s/GPU`."""
+    return _fine(text, _ONE_GPU)
+
+
+def _fine(text: object, suffixes: Suffixes) -> float:
     example = "9600 or 1.2M"
-    return _positive(text, _number(text, COUNT, example), example)
+    return _positive(text, _number(text, suffixes, example), example)
 
 
 def whole(text: object, example: str = "8 or 1024") -> int:
@@ -116,6 +165,19 @@ def whole(text: object, example: str = "8 or 1024") -> int:
         below = max(1, math.floor(value))
         raise NapkinError(f"{quoted(text)} is not a whole number; write {below} or {below + 1}")
     return value
+
+
+def sequences(text: object, length: int) -> int:
+    """A batch: `1024` sequences, or `4M tokens` in sequences of `length` tokens."""
+    in_tokens = _IN_TOKENS.fullmatch(text) if isinstance(text, str) else None
+    if in_tokens is None:
+        return whole(text)
+    batch = whole(in_tokens[1])
+    if batch % length:
+        many = f"{figures(batch / length)} sequences of {length:,} tokens"
+        below = max(1, batch // length)
+        raise NapkinError(f"{quoted(text)} are {many}; write {below} or {below + 1}")
+    return batch // length
 
 
 def factor(text: object) -> float:
@@ -193,9 +255,12 @@ def seconds(text: object) -> float:
 
 
 def money(text: object) -> float:
-    """US dollars: `$2.50`, `2.5`."""
-    bare = text.strip().removeprefix("$") if isinstance(text, str) else text
-    return _positive(text, _number(bare, MONEY, "$2.50"), "$2.50")
+    """US dollars: `2.50`, `$2.50`."""
+    bare = text.strip().removeprefix("$").lstrip() if isinstance(text, str) else text
+    if isinstance(bare, str) and bare.startswith("."):
+        why = "a shell takes the $2 of an unquoted $2.50 for a variable"
+        raise NapkinError(f"{quoted(text)} has no digit before its point: {why}; write 2.50")
+    return _positive(text, _number(bare, MONEY, "2.50"), "2.50")
 
 
 def _number(text: object, suffixes: Suffixes, example: str) -> float:
@@ -219,10 +284,7 @@ def _from_text(text: str, suffixes: Suffixes, example: str) -> float:
     bare = text.strip()
     match = _NUMBER.fullmatch(bare)
     if "," in bare:
-        raise NapkinError(
-            f"{quoted(text)} has a comma, which separates scenarios, never thousands; "
-            f"write one number: {example}"
-        )
+        raise NapkinError(f"{quoted(text)} has a comma; write one number: {example}")
     if bare.lstrip("+-").casefold() in _NOT_FINITE:
         raise NapkinError(f"{quoted(text)} is not a finite number; write {example}")
     if match is None or not (match[2] or match[3]):

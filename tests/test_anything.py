@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from napkin.cli.app import app
+from napkin.questions.shape.conventions import CONVENTIONS, dashed
 from napkin.specs.folders import shipped_folder
 from tests.running import DATA, Ran, napkin
 
@@ -48,6 +49,7 @@ WORDS = st.sampled_from(
         *("promised", "measured", "none.yaml", "/", ".", "~", "a/b", "config.json"),
         *("llama-3-8b", "llama", "meta-llama/Llama-3.1-8B", "linear:L=2,d=8", "llama:", "L=1"),
         *("llama:L=2,d=64,H=4,kv=2,ff=96,V=100", "gpt2:L=0,d=1,H=1,ff=1,V=1", "palm", "exact-full"),
+        *("AMD Instinct MI250X", "v100-sxm2-16gb", "H100-SXM5-80GB", "llama3", "fp8_e4m3fn"),
     ]
 )
 VALUES = NUMBERS | WORDS | st.text(max_size=20)
@@ -74,14 +76,17 @@ FLAGS = {
 }
 
 
+SIZES = st.sampled_from([["--params", "70e9"], ["--model", "linear:L=2,d=8"], ["--model", "gpt2"]])
+
+
 @st.composite
 def command_lines(draw: st.DrawFn) -> list[str]:
     command = draw(st.sampled_from(ASKED))
     # Often what the question cannot do without, so that the rest is reached too.
     usual = {
-        "train-time": ["--params", "70e9", "--tokens", "15e12", "--gpus", "1024"],
+        "train-time": [*draw(SIZES), "--tokens", "15e12", "--gpus", "1024"],
         "max-model": ["--gpus", "8"],
-        "mfu": ["--params", "7e9", "--tokens-per-second", "9600", "--gpus", "1"],
+        "mfu": [*draw(SIZES), "--tokens-per-second", "9600", "--gpus", "1"],
         "memory": ["--model", "qwen3-0.6b"],
         "flops": ["--model", "qwen3-0.6b"],
         "models": ["gpt2"],
@@ -103,6 +108,45 @@ def check(ran: Ran, line: list[str]) -> None:
         assert len(ran.err.splitlines()) == 1 or ran.err.startswith("Usage: ")
     elif "--format" in line and line[len(line) - line[::-1].index("--format")] == "json":
         json.loads(ran.out, parse_constant=pytest.fail)
+
+
+SHAPES = ("linear:L=2,d=8", "linear:L=4,d=4096", "gpt2", "qwen3-0.6b", "mixtral-8x7b")
+RUNS = (
+    "mfu --tokens-per-second 9600 --gpus 1",
+    "mfu --tokens-per-second-per-gpu 9600",
+    "mfu --tokens 15T --gpu-hours 1e6",
+    "mfu --step-time 2s --tokens-per-step 4M --gpus 8",
+    "mfu --step-time 2s --micro-batch 2 --seq-len 512 --gpus 8",
+    "mfu --achieved 400TFLOP/s",
+    "mfu --flops 1e24 --time 30d --gpus 1024",
+    "train-time --tokens 15T --gpus 1024",
+    "flops",
+)
+
+
+@st.composite
+def counted_runs(draw: st.DrawFn) -> list[str]:
+    """A question about a model's shape, with what changes how its FLOP are counted."""
+    line = [*draw(st.sampled_from(RUNS)).split(), "--model", draw(st.sampled_from(SHAPES))]
+    choices = {
+        "--convention": [dashed(name) for name in CONVENTIONS],
+        "--recompute": ["none", "selective", "full"],
+        "--frozen-base": [""],
+        "--seq-len": ["512", "4096"],
+        "--hardware": ["h100", "AMD Instinct MI250X"],
+    }
+    for option in draw(st.lists(st.sampled_from(sorted(choices)), unique=True)):
+        if option in OPTIONS[line[0]] and option not in line:
+            line += (
+                [option, draw(st.sampled_from(choices[option]))] if choices[option][0] else [option]
+            )
+    return [*line, "--format", draw(st.sampled_from(["json", "table"]))]
+
+
+@settings(max_examples=300, deadline=None)
+@given(counted_runs())
+def test_every_way_to_count_a_run_is_answered_or_refused_in_one_line(line: list[str]) -> None:
+    check(napkin(line), line)
 
 
 @settings(max_examples=400, deadline=None)

@@ -64,8 +64,9 @@ def test_pk_02_an_alias_says_which_variant_it_took() -> None:
 def test_mf_03_over_100_percent_stands_with_the_usual_suspects() -> None:
     found = answer("mfu --params 46.7e9 --tokens-per-second 5000 --gpus 1")
     assert found["warnings"] == [
-        "more than the peak can do: look at --gpus (tokens/s of all GPUs?), --active-params "
-        "(a mixture of experts?), --frozen-base (LoRA?), --dtype (an fp8 run?) and --hardware"
+        "more than the peak can do: look at --tokens-per-second (of all GPUs together?), --gpus "
+        "(all that took part?), --active-params (a mixture of experts?), --frozen-base (LoRA?), "
+        "--dtype (an fp8 run?) and --hardware"
     ]
 
 

@@ -63,7 +63,7 @@ def test_whole_values_are_integers_so_that_counts_stay_exact() -> None:
 @given(st.integers(1, 10**15), st.sampled_from(["", "K", "M", "B", "T"]))
 def test_a_suffix_is_a_power_of_a_thousand(digits: int, suffix: str) -> None:
     power = 3 * ["", "K", "M", "B", "T"].index(suffix)
-    assert parsing.count(f"{digits}{suffix}") == digits * 10**power
+    assert parsing.per_second(f"{digits}{suffix}") == digits * 10**power
 
 
 @given(st.decimals("1e-20", "1e20", allow_nan=False, allow_infinity=False))

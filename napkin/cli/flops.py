@@ -9,7 +9,10 @@ from napkin.cli.respond import respond
 
 GlobalBatch = Annotated[
     str | None,
-    typer.Option(metavar="COUNT", help="Sequences per optimizer step: the FLOP of a step too."),
+    typer.Option(
+        metavar="COUNT",
+        help="Sequences per optimizer step, or '4M tokens': the FLOP of a step too.",
+    ),
 ]
 Recompute = Annotated[
     str | None,

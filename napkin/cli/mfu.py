@@ -38,7 +38,7 @@ StepTime = Annotated[str | None, option(STEP, "TIME", "Time of one optimizer ste
 TokensPerStep = Annotated[str | None, option(STEP, "COUNT", "Tokens per optimizer step, all GPUs.")]
 SeqLen = Annotated[str | None, option(STEP, "TOKENS", "Sequence length, for --model too.")]
 GlobalBatch = Annotated[
-    str | None, option(STEP, "COUNT", "Sequences per optimizer step, all GPUs.")
+    str | None, option(STEP, "COUNT", "Sequences per optimizer step, all GPUs; or '4M tokens'.")
 ]
 MicroBatch = Annotated[str | None, option(STEP, "COUNT", "Sequences per GPU and micro-step.")]
 GradAccum = Annotated[

@@ -37,7 +37,7 @@ Mfu = Annotated[
 ]
 Price = Annotated[
     str | None,
-    typer.Option(metavar="DOLLARS", help="Price of a GPU-hour, for the cost: $2.50."),
+    typer.Option(metavar="DOLLARS", help="Price of a GPU-hour, for the cost: 2.50."),
 ]
 
 

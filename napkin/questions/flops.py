@@ -97,11 +97,10 @@ def _totals(
     found: dict[str, Quantity] = {}
     inputs: Inputs = {"global_batch": None, "tokens": None}
     if global_batch is not None:
-        label = "global batch"
-        G = options.quantity("global_batch", global_batch, parsing.whole, "G", label, "seq/step")
+        G = options.batch(global_batch, T)
         found["per_step"], inputs["global_batch"] = conventions.of_batch(f, T, G), G.value
     if tokens is not None:
-        D = options.quantity("tokens", tokens, parsing.count, "D", "training tokens", "token")
+        D = options.quantity("tokens", tokens, parsing.tokens, "D", "training tokens", "token")
         found["per_run"], inputs["tokens"] = compute.training_compute_of(f, D), D.value
     return found, inputs
 

@@ -238,11 +238,12 @@ def _list(found: list[Accelerator]) -> Table:
             _named(device),
             *(_listed(device, dtype) for dtype in LISTED),
             figure(device.memory, "B"),
+            units.gib(device.memory.value).removesuffix(" GiB"),
             _said(device.memory_bandwidth.value, RATE) if device.memory_bandwidth else NOTHING,
             figure(device.tdp, "W"),
         )
 
-    columns = ("name", *LISTED, "memory", "TB/s", "TDP")
+    columns = ("name", *LISTED, "memory", "GiB", "TB/s", "TDP")
     caption = "dense peaks in TFLOP/s (* fp16, there is no bf16); memory bandwidth in TB/s"
     return Table(columns, [row(each) for each in found], frozenset(columns[1:]), caption)
 

@@ -90,7 +90,7 @@ def judge(
     name: str, dtype: str, rate: float, known: list[Accelerator], suggest: bool = True
 ) -> Verdict:
     """Their figure against ours, and against every figure that it may have been taken for."""
-    device = accelerators.lookup(name)
+    device = accelerators.among(known, name)
     if device is None:
         return Verdict("unknown", accelerators.not_found(name, known if suggest else []))
     if dtype not in device.peak:

@@ -11,6 +11,7 @@ from napkin.questions import state as states
 from napkin.questions.answer import Answer, Inputs, Words, value_of
 from napkin.questions.examples import MAX_MODEL
 from napkin.questions.options import Text
+from napkin.questions.promised import both_readings
 from napkin.questions.room import Room, room
 from napkin.specs import optimizers
 
@@ -121,4 +122,5 @@ def _words(n: Quantity, state: _State, of: Room, M: Quantity, N: Quantity, N1: Q
         str(N),
         f"at most, on {n.value:,} × {of.said} · {state.said}",
         [*notes, *state.notes, *of.notes],
+        both_readings(of.wanted, of.devices_meant, N, N.value / of.devices_meant),
     )

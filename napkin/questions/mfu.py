@@ -11,7 +11,6 @@ from napkin.questions.answer import Answer, Inputs, Words, value_of
 from napkin.questions.examples import MFU as MFU_EXAMPLE
 from napkin.questions.options import Text
 from napkin.questions.promised import (
-    DEFAULT_DTYPE,
     DEFAULT_HARDWARE,
     MEASURED,
     PROMISED,
@@ -29,11 +28,26 @@ VERDICTS = (
     (0.05 + 1e-9, "low: 50 % is good, 5 % is poor"),
     (0.0, "poor: 50 % is good; something other than matmuls takes the time"),
 )
-SUSPECTS = (
-    "more than the peak can do: look at --gpus (tokens/s of all GPUs?), "
-    "--active-params (a mixture of experts?), --frozen-base (LoRA?), "
-    "--dtype (an fp8 run?) and --hardware"
-)
+# What to ask of each option where the MFU is impossible.
+DOUBTS = {
+    "global_batch": "sequences, not tokens?",
+    "micro_batch": "sequences of one GPU?",
+    "grad_accum": "micro-steps?",
+    "seq_len": "tokens?",
+    "tokens_per_step": "of all GPUs together?",
+    "step_time": "of an optimizer step?",
+    "tokens_per_second": "of all GPUs together?",
+    "tokens_per_second_per_gpu": "of one GPU?",
+    "tokens": "of the whole run?",
+    "time": "of the whole run?",
+    "gpu_hours": "of the whole run?",
+    "flops": "of all GPUs together?",
+    "achieved": "of one GPU?",
+    "gpus": "all that took part?",
+    "active_params": "a mixture of experts?",
+    "frozen_base": "LoRA?",
+    "dtype": "an fp8 run?",
+}
 
 
 def mfu(
@@ -59,7 +73,7 @@ def mfu(
     recompute: str | None = None,
     frozen_base: bool = False,
     hardware: str = DEFAULT_HARDWARE,
-    dtype: str = DEFAULT_DTYPE,
+    dtype: str | None = None,
     peak: Text = PROMISED,
     sparse: bool = False,
 ) -> Answer:
@@ -210,6 +224,19 @@ def _by_convention(MFU: Quantity, model: _Model) -> dict[str, float | None]:
     return found
 
 
+def _suspects(measured: Throughput, model: _Model, promised: Promise) -> str:
+    """More than the peak can do: the options that may be why, those first that were given."""
+    options_of_f = ("active_params", "frozen_base") if model.counts else ()
+    is_stated = promised.inputs["peak"] not in (PROMISED, MEASURED)
+    options_of_P = ("peak",) if is_stated else ("dtype", "hardware")
+    asked = [option for option in DOUBTS if option in measured.given]
+    *most, last = (
+        f"{options.flag(option)} ({DOUBTS[option]})" if option in DOUBTS else options.flag(option)
+        for option in (*asked, *options_of_f, *options_of_P)
+    )
+    return f"more than the peak can do: look at {', '.join(most)} and {last}"
+
+
 def _words(
     MFU: Quantity,
     HFU: Quantity | None,
@@ -219,12 +246,13 @@ def _words(
     promised: Promise,
 ) -> Words:
     notes, warnings = [], promised.warnings()
+    warnings += promised.readings(MFU)
     if model.about is not None:
         warnings += model.about.warnings
     if MFU.value > 1:
-        warnings.insert(0, SUSPECTS)
+        warnings.insert(0, _suspects(measured, model, promised))
     elif HFU is not None and HFU.value > 1:
-        warnings.insert(0, f"HFU {HFU} is {SUSPECTS}")
+        warnings.insert(0, f"HFU {HFU} is {_suspects(measured, model, promised)}")
     else:
         notes.append(next(said for least, said in VERDICTS if MFU.value >= least))
     if here is not None:

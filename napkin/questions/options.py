@@ -1,8 +1,10 @@
 """Options, as text or numbers, into quantities; every error names its option."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
+from napkin import parsing
 from napkin.errors import NapkinError, quoted
 from napkin.quantity import Quantity, given
 
@@ -37,6 +39,12 @@ def quantity(
     """The option as an input of the derivation, which tells what was assumed for it."""
     source = f"{flag(option)} (assumed)" if assumed else flag(option)
     return given(symbol, label, read(option, text, parse), unit, source)
+
+
+def batch(text: Text, T: Quantity) -> Quantity:
+    """--global-batch, G in seq/step, of sequences of T tokens."""
+    parse = partial(parsing.sequences, length=int(T.value))
+    return quantity("global_batch", text, parse, "G", "global batch", "seq/step")
 
 
 def choice(option: str, text: object, known: Sequence[str]) -> str:

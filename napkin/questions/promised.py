@@ -10,7 +10,7 @@ from napkin.questions import options
 from napkin.questions.answer import Inputs
 from napkin.questions.options import Text
 from napkin.specs import accelerators, dtypes, here, measured
-from napkin.specs.accelerator import Accelerator
+from napkin.specs.accelerator import Accelerator, Figure
 from napkin.specs.measured import Measured
 
 DEFAULT_HARDWARE = "h100-sxm"
@@ -32,6 +32,11 @@ class Promise:
     here: Quantity | None = None  # what bench measured on this machine, in FLOP/s/GPU
     figure: Measured | None = None  # and its file
     broken: str = ""  # why that file cannot be read
+
+    def readings(self, of_packages: Quantity) -> list[str]:
+        """Both, of an answer that doubles where the peak halves."""
+        devices = accelerators.devices_meant(self.accelerator, self.wanted)
+        return both_readings(self.wanted, devices, of_packages, of_packages.value * devices)
 
     @property
     def stated(self) -> bool:
@@ -98,6 +103,18 @@ def how_found(accelerator: Accelerator, wanted: str) -> list[str]:
     return notes
 
 
+def both_readings(wanted: str, devices: int, of_packages: Quantity, of_devices: float) -> list[str]:
+    """The answer where GPUs are packages, and where they are what the driver calls so: for a
+    driver's name that each of a package's `devices` has."""
+    if devices == 1:
+        return []
+    other = units.humanize(of_devices, of_packages.unit)
+    return [
+        f"{wanted.strip()} is what its driver calls each of a package's {devices} devices: "
+        f"{of_packages} if GPUs are packages, {other} if they are those devices"
+    ]
+
+
 def printed_memory(accelerator: Accelerator) -> Quantity:
     """M₁ in B/GPU: the figure on the box, GB = 1e9."""
     figure = accelerator.memory
@@ -115,11 +132,11 @@ def said(figure: Measured, accelerator: Accelerator) -> str:
     return "; ".join(parts)
 
 
-def promise(hardware: object, dtype: object, peak: Text, sparse: bool) -> Promise:
-    """The figure that --hardware, --dtype, --sparse and --peak choose."""
+def promise(hardware: object, wanted: object, peak: Text, sparse: bool) -> Promise:
+    """The figure that --hardware, --dtype (`wanted`, or None), --sparse and --peak choose."""
     options.switch("sparse", sparse)
     accelerator = device(hardware)
-    dtype = options.read("dtype", dtype, dtypes.precision)
+    dtype = options.read("dtype", DEFAULT_DTYPE if wanted is None else wanted, dtypes.precision)
     if peak not in (PROMISED, MEASURED):
         return _stated(accelerator, str(hardware), dtype, peak, sparse)
     figure, broken = _on_file(accelerator, dtype)
@@ -133,13 +150,21 @@ def promise(hardware: object, dtype: object, peak: Text, sparse: bool) -> Promis
         P = given("P", here.label, here.value, here.unit, here.source)
         kind = f"{dtype} measured here"
         return Promise(accelerator, str(hardware), dtype, P, kind, inputs, None, figure)
-    promised = options.read("dtype", dtype, lambda d: accelerator.peak_of(d, sparse))
+    promised = _promised(accelerator, dtype, sparse, is_default=wanted is None)
     kind = "2:4 sparse" if sparse else "dense"
     P = given("P", f"{kind} {dtype} peak", promised.value, "FLOP/s/GPU", promised.source)
     if sparse:  # what was measured is dense
         here, figure = None, None
     words = f"{dtype} {kind}"
     return Promise(accelerator, str(hardware), dtype, P, words, inputs, here, figure, broken)
+
+
+def _promised(accelerator: Accelerator, dtype: str, sparse: bool, is_default: bool) -> Figure:
+    try:
+        return accelerator.peak_of(dtype, sparse)
+    except NapkinError as error:
+        because = f"{dtype} is the default, and " if is_default else ""
+        raise options.error("dtype", f"{because}{error}") from None
 
 
 def _stated(accelerator: Accelerator, wanted: str, dtype: str, peak: Text, sparse: bool) -> Promise:

@@ -8,6 +8,7 @@ from napkin.quantity import Quantity, given
 from napkin.questions import options
 from napkin.questions.options import Text
 from napkin.questions.promised import DEFAULT_HARDWARE, device, how_found, printed_memory
+from napkin.specs import accelerators
 
 
 @dataclass(slots=True)
@@ -21,6 +22,8 @@ class Room:
     hardware: str | None
     notes: list[str]
     devices: int = 1  # of torch, in one package
+    devices_meant: int = 1  # the same, where the name given is that of one of them
+    wanted: str = ""  # that name
 
     def usable(self, capacity: Quantity) -> Quantity:
         return capacity if self.reserve is None else memory.usable(capacity, self.reserve)
@@ -52,4 +55,7 @@ def room(hardware: str | None, size: Text | None, reserve: Text | None) -> Room:
     visible = seen and given("M₁", "memory the driver reports", seen.value, "B/GPU", seen.source)
     said = accelerator.short_name + less
     devices = accelerator.devices_per_package
-    return Room(printed_memory(accelerator), visible, held, said, accelerator.key, notes, devices)
+    meant = accelerators.devices_meant(accelerator, wanted)
+    printed = printed_memory(accelerator)
+    key = accelerator.key
+    return Room(printed, visible, held, said, key, notes, devices, meant, wanted)

@@ -34,6 +34,7 @@ class Throughput:
 
     r1: Quantity | None = None
     A: Quantity | None = None
+    given: tuple[str, ...] = ()  # the options that say it
     inputs: Inputs = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -51,9 +52,9 @@ def read(settings: Given, T: Quantity | None = None) -> Throughput:
     for option in asked:
         if option != way and option not in WAYS[way]:
             raise options.error(option, f"does nothing beside {flag(way)}; leave it out")
-    reader = _Reader(asked, T)
+    reader = _Reader(dict(asked), T)
     found: Throughput = getattr(reader, way)()
-    found.inputs, found.notes = reader.inputs, reader.notes
+    found.given, found.inputs, found.notes = tuple(asked), reader.inputs, reader.notes
     return found
 
 
@@ -72,7 +73,8 @@ class _Reader:
         self.notes: list[str] = []
 
     def tokens_per_second(self) -> Throughput:
-        rate = self._count("tokens_per_second", "r", "tokens per second, all GPUs", "token/s")
+        label = "tokens per second, all GPUs"
+        rate = self._take("tokens_per_second", parsing.tokens_per_second, "r", label, "token/s")
         return Throughput(
             compute.token_rate_per_gpu(
                 rate,
@@ -86,7 +88,10 @@ class _Reader:
         if "gpus" in self.asked:
             self._gpus("")
         label = "tokens per second and GPU"
-        return Throughput(self._count("tokens_per_second_per_gpu", "r₁", label, "token/s/GPU"))
+        parse = parsing.tokens_per_second_per_gpu
+        return Throughput(
+            self._take("tokens_per_second_per_gpu", parse, "r₁", label, "token/s/GPU")
+        )
 
     def step_time(self) -> Throughput:
         t = self._take("step_time", parsing.duration, "t_step", "optimizer step time", "s/step")
@@ -102,7 +107,7 @@ class _Reader:
                 if option in self.asked:
                     raise options.error(option, "does nothing beside --tokens-per-step")
             label = "tokens per optimizer step"
-            return self._count("tokens_per_step", "K", label, "token/step")
+            return self._take("tokens_per_step", parsing.tokens_per_step, "K", label, "token/step")
         if {"global_batch", "micro_batch"} <= set(counted):
             raise options.error("micro_batch", "--global-batch already says it; leave one out")
         has_length = "seq_len" in counted or self.T is not None
@@ -115,13 +120,13 @@ class _Reader:
         T = self.T
         if T is None:
             T = self._whole("seq_len", "T", "sequence length", "token/seq")
-        return compute.tokens_per_step(T, self._batch(n))
+        return compute.tokens_per_step(T, self._batch(n, T))
 
-    def _batch(self, n: Quantity) -> Quantity:
+    def _batch(self, n: Quantity, T: Quantity) -> Quantity:
         if "global_batch" in self.asked:
             if "grad_accum" in self.asked:
                 raise options.error("grad_accum", "is in --global-batch already; leave it out")
-            return self._whole("global_batch", "G", "global batch", "seq/step")
+            return self._noted("global_batch", options.batch(self.asked["global_batch"], T))
         b = self._whole("micro_batch", "b", "micro-batch of one GPU", "seq/GPU")
         if "grad_accum" not in self.asked:
             self.asked["grad_accum"] = 1
@@ -130,7 +135,7 @@ class _Reader:
         return compute.global_batch(b, a, n)
 
     def tokens(self) -> Throughput:
-        D = self._take("tokens", parsing.count, "D", "training tokens", "token")
+        D = self._take("tokens", parsing.tokens, "D", "training tokens", "token")
         has = [o for o in ("time", "gpu_hours") if o in self.asked]
         if len(has) == 2:
             raise options.error("gpu_hours", "--time already says it; leave one out")
@@ -139,7 +144,7 @@ class _Reader:
         if has == ["gpu_hours"]:
             if "gpus" in self.asked:
                 raise options.error("gpus", "is in --gpu-hours already; leave it out")
-            h = self._count("gpu_hours", "h", "GPU-hours", "GPU·hour")
+            h = self._take("gpu_hours", parsing.per_second, "h", "GPU-hours", "GPU·hour")
             return Throughput(compute.run_token_rate_per_gpu(D, h))
         t = self._take("time", parsing.duration, "t", "training time", "s")
         r = compute.token_rate(D, t)
@@ -168,10 +173,10 @@ class _Reader:
     def _whole(self, option: str, symbol: str, label: str, unit: str) -> Quantity:
         return self._take(option, parsing.whole, symbol, label, unit)
 
-    def _count(self, option: str, symbol: str, label: str, unit: str) -> Quantity:
-        return self._take(option, parsing.per_second, symbol, label, unit)
-
     def _take(self, option: str, parse: Any, symbol: str, label: str, unit: str) -> Quantity:
         found = options.quantity(option, self.asked[option], parse, symbol, label, unit)
+        return self._noted(option, found)
+
+    def _noted(self, option: str, found: Quantity) -> Quantity:
         self.inputs[option] = found.value
         return found

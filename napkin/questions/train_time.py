@@ -12,7 +12,6 @@ from napkin.questions.answer import Answer, Words, value_of
 from napkin.questions.examples import TRAIN_TIME
 from napkin.questions.options import Text
 from napkin.questions.promised import (
-    DEFAULT_DTYPE,
     DEFAULT_HARDWARE,
     PROMISED,
     Promise,
@@ -58,7 +57,7 @@ def train_time(
     seq_len: Text | None = None,
     epochs: Text | None = None,
     hardware: str = DEFAULT_HARDWARE,
-    dtype: str = DEFAULT_DTYPE,
+    dtype: str | None = None,
     peak: Text = PROMISED,
     sparse: bool = False,
     mfu: Text | None = None,
@@ -97,8 +96,8 @@ def _tokens(tokens: Text | None, epochs: Text | None) -> tuple[Quantity, Quantit
     """D, the tokens trained on, and how many times each was seen."""
     if epochs is None:
         label = "training tokens"
-        return options.quantity("tokens", tokens, parsing.count, "D", label, "token"), None
-    D1 = options.quantity("tokens", tokens, parsing.count, "D₁", "tokens of one epoch", "token")
+        return options.quantity("tokens", tokens, parsing.tokens, "D", label, "token"), None
+    D1 = options.quantity("tokens", tokens, parsing.tokens, "D₁", "tokens of one epoch", "token")
     e = options.quantity("epochs", epochs, parsing.factor, "e", "epochs", "1")
     return compute.tokens_of_epochs(D1, e), e
 
@@ -237,5 +236,6 @@ def _words(run: _Run, f: _Figures) -> Words:
             *([] if fits else [f"does not fit: {needs}"]),
             *run.subject.warnings,
             *run.promised.warnings(),
+            *run.promised.readings(f.t),
         ],
     )

@@ -11,8 +11,8 @@ from contextlib import suppress
 from functools import cache, lru_cache, partial
 from pathlib import Path
 
-from napkin.errors import NapkinError, printable, quoted, suggestion
-from napkin.specs import dtypes, hardware_file, here
+from napkin.errors import NapkinError, printable, quoted
+from napkin.specs import dtypes, hardware_file, here, names
 from napkin.specs.accelerator import Accelerator
 from napkin.specs.folders import SUFFIXES, hardware_files, own_folder, shipped_folder
 from napkin.specs.text_file import content_of, expanded
@@ -49,6 +49,13 @@ def lookup(wanted: str) -> Accelerator | None:
             # The user's file of that name wins under each of its names.
             found = _own(folder, found.key) or found
     return found
+
+
+def among(known: list[Accelerator], wanted: str) -> Accelerator | None:
+    """The one of them that answers to a name, no file read again; a user's own wins."""
+    name = alike(wanted)
+    found = [each for each in known if name in map(alike, each.names)]
+    return max(found, key=lambda each: each.own, default=None)
 
 
 def _is_path(wanted: str) -> bool:
@@ -186,7 +193,7 @@ def _texts(folder: str) -> Iterator[_Text]:
 def not_found(wanted: str, known: list[Accelerator]) -> str:
     """What to say of a name that none of these has."""
     if "," in wanted:
-        return f"{quoted(wanted)} has a comma, which separates scenarios; write one name"
+        return f"{quoted(wanted)} has a comma; write one name"
     words = set(alike(wanted).split("-"))
     fits = {
         each.key: name
@@ -198,7 +205,9 @@ def not_found(wanted: str, known: list[Accelerator]) -> str:
         said = [key if key == name else f"{key} ({name})" for key, name in fits.items()]
         which = f"one of: {', '.join(said)}" if len(said) > 1 else said[0]
         return f"{quoted(wanted)} is no exact name; write {which}"
-    near = suggestion(alike(wanted), [n for each in known for n in (each.key, *each.aliases)])
+    every = [name for each in known for name in each.names]
+    shown = {each.key: f"{each.key} ({each.name})" for each in known}
+    near = names.hint(wanted, every, shown, "for another, give a hardware file")
     return f"no hardware is called {quoted(wanted)}{near or '; `napkin hardware` lists all'}"
 
 

@@ -46,6 +46,7 @@ BITS = {
 # What torch and others call the same thing.
 ALIASES = {
     "fp8_e4m3": "fp8",
+    "fp8_e4m3fn": "fp8",
     "float8_e4m3fn": "fp8",
     "float8_e4m3fnuz": "fp8",  # AMD's own kind, on MI300
     "float8_e5m2": "fp8_e5m2",

@@ -10,6 +10,7 @@ from napkin.specs import architectures
 from napkin.specs.architectures import gpt
 from napkin.specs.config import MOST, MOST_LAYERS
 from napkin.specs.model import Model, Stack
+from napkin.specs.names import with_numbers_of
 
 LINEAR = "linear"
 EXAMPLE = "llama:L=32,d=4096,H=32,kv=8,ff=14336,V=128256"
@@ -62,7 +63,7 @@ def model(text: str) -> Model | Stack:
     if kind in BY_FILE_ONLY:
         raise NapkinError(f"{kind}: has more sizes than a line holds; write a config.json")
     if kind not in known:
-        near = suggestion(kind, known) or f"; known are {' '.join(known)}"
+        near = suggestion(kind, with_numbers_of(kind, known)) or f"; known are {' '.join(known)}"
         raise NapkinError(f"the architecture {quoted(kind)} is not known{near}")
     given = _letters(kind, rest)
     if kind == LINEAR:

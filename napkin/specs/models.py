@@ -9,8 +9,8 @@ from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 
-from napkin.errors import NapkinError, printable, quoted, suggestion
-from napkin.specs import architectures, config, inline, taken_for
+from napkin.errors import NapkinError, printable, quoted
+from napkin.specs import architectures, config, inline, names, taken_for
 from napkin.specs.folders import model_names, models_folder
 from napkin.specs.model import Model, Stack
 from napkin.specs.text_file import expanded, names_in, text_of
@@ -46,14 +46,18 @@ def find(wanted: str) -> Model | Stack:
 def not_found(wanted: str) -> str:
     """What to say of a name that no model has."""
     if "," in wanted:
-        return f"{quoted(wanted)} has a comma, which separates scenarios; write one name"
+        return f"{quoted(wanted)} has a comma; write one name"
     known = model_names()
-    fits = [name for name in known if name.startswith(alike(wanted))] if len(wanted) > 2 else []
+    fits = names.begun(wanted, known)
     if fits:
         which = fits[0] if len(fits) == 1 else f"one of: {', '.join(fits)}"
         return f"{quoted(wanted)} is no exact name; write {which}"
-    near = suggestion(alike(wanted), known) or "; `napkin models` lists all, or give a config.json"
-    return f"no model is called {quoted(wanted)}{near}"
+    shown = {name: name for name in known}
+    near = names.hint(wanted, known, shown, "for another, give a config.json")
+    return (
+        f"no model is called {quoted(wanted)}"
+        f"{near or '; `napkin models` lists all, or give a config.json'}"
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -112,7 +112,8 @@ def test_the_format_asked_for_wins_over_the_suffix(tmp_path: Path) -> None:
 
 def test_hardware_is_a_list_one_in_full_or_several_side_by_side() -> None:
     listed = napkin("hardware").out
-    assert "h100-sxm          989.4   1978.9    80 GB     3.35    700 W\n" in listed
+    assert "h100-sxm          989.4   1978.9      80 GB   74.51     3.35    700 W\n" in listed
+    assert "trainium2           667     1299   103.1 GB      96      2.9        -\n" in listed
     one = napkin("hardware h100-sxm").out
     row = next(line for line in one.splitlines() if line.startswith("bf16 "))
     assert row.split() == ["bf16", "989.4", "1978.9", "16"]

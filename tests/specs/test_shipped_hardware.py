@@ -6,7 +6,7 @@ import pytest
 
 from napkin.specs import accelerators
 from napkin.specs.accelerator import Accelerator
-from tests.running import data
+from tests.running import answer, data
 
 SHIPPED = {each.key: each for each in accelerators.everything()}
 SECOND = data("second_figures.yaml")
@@ -48,6 +48,20 @@ NOT_SEEN = [
 
 each_shipped = pytest.mark.parametrize("device", SHIPPED.values(), ids=SHIPPED)
 
+
+# Of vendors who print GiB, or mean it; each file says how that is known.
+IN_GIB = {
+    "tpu-v4": 32,
+    "tpu-v5e": 16,
+    "tpu-v5p": 95,
+    "tpu-v6e": 32,
+    "tpu-7x": 192,
+    "trainium1": 32,
+    "trainium2": 96,
+    "trainium3": 144,
+}
+# What JAX's tpu_info.py (04c63627) counts on a chip, in bytes.
+JAX = {"tpu-v4": 34.4e9, "tpu-v5e": 17.2e9, "tpu-v5p": 103e9, "tpu-v6e": 34.4e9}
 
 NAMES = [
     "v100-sxm2-16gb",
@@ -141,6 +155,23 @@ def test_the_memory_in_the_name_is_the_memory_in_the_file(device: Accelerator) -
     for name in (device.key, device.name, *device.aliases, *driver):
         for size in re.findall(r"(\d+) ?gb", name.casefold()):
             assert device.memory.value == int(size) * 1e9
+
+
+@each_shipped
+def test_memory_is_in_the_unit_that_its_vendor_means(device: Accelerator) -> None:
+    unit = 2**30 if device.key in IN_GIB else 1e9
+    assert device.memory.value % unit == 0
+    assert device.memory.value == IN_GIB.get(device.key, device.memory.value / unit) * unit
+
+
+@pytest.mark.parametrize("key", JAX)
+def test_a_tpu_s_memory_is_what_jax_counts(key: str) -> None:
+    assert SHIPPED[key].memory.value == pytest.approx(JAX[key], rel=0.01)
+
+
+def test_max_model_on_16_trainium2_counts_their_gib() -> None:
+    found = answer("max-model --gpus 16 --hardware trainium2")
+    assert found["result"]["params"] == 16 * 96 * 2**30 // 16
 
 
 @each_shipped

@@ -39,8 +39,7 @@ BAD = {
         "did you mean 80GB?"
     ),
     GOOD.replace("80 GB", "1,024 GB"): (
-        "card.yaml:4: memory: '1,024 GB' has a comma, which separates scenarios, never "
-        "thousands; write one number: 80GB, 80GiB or 80e9"
+        "card.yaml:4: memory: '1,024 GB' has a comma; write one number: 80GB, 80GiB or 80e9"
     ),
     GOOD + "tdp: 700\n": "card.yaml:5: tdp: '700' has no unit; write '700 W'",
     GOOD + "tdp: &w 700 W\n": "card.yaml:5: anchors and aliases are not read; write the value out",

@@ -115,20 +115,23 @@ def told(q: Quantity, source: str) -> Quantity:
 
 
 def summary(parts: Counted, source: str) -> Counted:
-    """The totals alone, as inputs."""
+    """The totals alone, as inputs; what is one quantity in `parts` is one here."""
+    known: dict[int, Quantity] = {}
 
-    def told_or_none(q: Quantity | None) -> Quantity | None:
-        return None if q is None else told(q, source)
+    def once(q: Quantity) -> Quantity:
+        return known.setdefault(id(q), told(q, source))
 
-    N, N_mm, output = told(parts.N, source), told(parts.N_mm, source), told_or_none(parts.output)
+    def once_or_none(q: Quantity | None) -> Quantity | None:
+        return None if q is None else once(q)
+
     return Counted(
-        N=N,
-        N_act=N if parts.N_act is parts.N else told(parts.N_act, source),
-        N_mm=N_mm,
-        N_meg=N_mm if parts.N_meg is parts.N_mm else told(parts.N_meg, source),
-        table=told_or_none(parts.table),
-        positions=told_or_none(parts.positions),
-        head=None if parts.head is None else output,
-        output=output,
+        N=once(parts.N),
+        N_act=once(parts.N_act),
+        N_mm=once(parts.N_mm),
+        N_meg=once(parts.N_meg),
+        table=once_or_none(parts.table),
+        positions=once_or_none(parts.positions),
+        head=once_or_none(parts.head),
+        output=once_or_none(parts.output),
         parts=parts.parts,
     )

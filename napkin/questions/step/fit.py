@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from napkin import units
+from napkin import parsing, units
 from napkin.quantity import given as input_of
 from napkin.questions import options
 from napkin.questions.answer import Answer
@@ -44,7 +44,7 @@ def fitted(given: dict[str, Any]) -> Answer:
 def _params(given: dict[str, Any]) -> Answer:
     if "model" in given:
         raise options.error("fit", "params goes without --model: its size is what is asked for")
-    asked = settings.read({**given, "params": 1})
+    asked = settings.read({**given, "params": parsing.FEWEST})
 
     def with_params(N: int) -> Asked:
         of = input_of("N", "parameters", N, "param", "--fit")

@@ -172,6 +172,8 @@ def _deepseek(
     first = config.size("first_k_dense_replace", default=dense, least=0)
     width = config.size("moe_intermediate_size", default=usual.width)
     shared = config.size_or_none("n_shared_experts", usual.shared_width, least=0)
+    # In DeepSeek's own code null is a dense model; transformers does not build it.
+    dense_alone = counted_as[0] in config.fields and not any(map(config.has, counted_as))
     experts = Experts(
         config.size(*counted_as, default=usual.count),
         config.size("num_experts_per_tok", default=usual.active or None),
@@ -182,7 +184,7 @@ def _deepseek(
         config,
         default,
         latent=latent,
-        experts=experts,
+        experts=None if dense_alone else experts,
         sparse=lambda layer: layer >= first,
         notes=("parts for predicting several tokens are not counted",)
         if config.size(*ahead, default=0, least=0)

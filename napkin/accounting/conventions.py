@@ -8,7 +8,7 @@ half of them where it is causal. 6 = 2 forward + 4 backward throughout.
 
 from collections.abc import Sequence
 from functools import reduce
-from operator import add
+from operator import add, sub
 
 from napkin.accounting.compute import TRAINING
 from napkin.accounting.transformer import PARAM
@@ -148,11 +148,11 @@ def of_batch(f: Quantity, T: Quantity, G: Quantity) -> Quantity:
 
 
 def second_forward(
-    N_mm: Quantity, head: Quantity | None, w: Quantity | None, T: Quantity
+    N_mm: Quantity, outside: Sequence[Quantity], w: Quantity | None, T: Quantity
 ) -> Quantity:
-    """f_again in FLOP/token: every block once more, the head not (Narayanan et al. 2104.04473,
-    section 3.5, whose 96 of 72 this is)."""
-    formula = FORWARD * (N_mm if head is None else N_mm - head)
+    """f_again in FLOP/token: every block once more, the head and what else is `outside` not
+    (Narayanan et al. 2104.04473, section 3.5, whose 96 of 72 this is)."""
+    formula = FORWARD * reduce(sub, outside, N_mm)
     if w is not None:
         formula = formula + FORWARD_ATTENTION * w * T
     return define("f_again", "second forward of the blocks", formula, "FLOP/token")

@@ -43,19 +43,21 @@ class Config:
     def size(
         self, *names: str, default: int | None = None, least: int = 1, most: int = MOST
     ) -> int:
-        """A whole number under the first of these names; the default where it is absent or null."""
-        for name in names:
-            if self.has(name):
-                return self._whole(name, self.fields[name], least, most)
+        """A whole number under any of these names; the default where it is absent or null."""
+        sizes = {n: self._whole(n, self.fields[n], least, most) for n in names if self.has(n)}
+        if len(set(sizes.values())) > 1:
+            (one, value), (other, another), *_ = sizes.items()
+            raise self.error(one, f"{value} is not the {another} of {other}, another name for it")
+        for size in sizes.values():
+            return size
         if default is None:
             raise self.error(names[0], "is missing, and it has no default")
         return default
 
-    def size_or_none(self, name: str, default: int | None = None) -> int | None:
+    def size_or_none(self, name: str, default: int | None = None, least: int = 1) -> int | None:
         """As `size`, but null is an answer of its own."""
-        if name not in self.fields:
-            return default
-        return None if self.fields[name] is None else self._whole(name, self.fields[name], 1, MOST)
+        value = self.fields.get(name, default)
+        return None if value is None else self._whole(name, value, least, MOST)
 
     def flag(self, name: str, default: bool) -> bool:
         value = self.fields.get(name)
@@ -72,6 +74,28 @@ class Config:
         if not isinstance(value, str):
             raise self.error(name, f"{quoted(value)} is not a word")
         return value
+
+    def share(self, name: str, default: float) -> float:
+        """A number from 0 to 1."""
+        value = self.fields.get(name)
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+            raise self.error(name, f"{quoted(json.dumps(value))} is not a number from 0 to 1")
+        return float(value)
+
+    def part(self, name: str) -> "Config":
+        """An object among the fields; an empty one where it is absent or null."""
+        value = self.fields.get(name)
+        if value is not None and not isinstance(value, dict):
+            raise self.error(name, f"{json.dumps(value)[:60]} is not an object")
+        return Config(value or {}, f"{self.file}: {name}")
+
+    def same(self, name: str, value: object, why: str) -> None:
+        """Refuses any other value of a field that may only repeat what `why` says."""
+        if self.has(name) and self.fields[name] != value:
+            shown = json.dumps(self.fields[name])[:60]
+            raise self.error(name, f"{shown} is not the {json.dumps(value)} of {why}")
 
     def items(self, name: str) -> list[Any]:
         """A list; empty where it is absent or null."""

@@ -39,8 +39,8 @@ OWN_NAMES = {
     "mixtral": {"E": "num_local_experts"},
     "qwen3_moe": {"ff": "moe_intermediate_size"},
 }
+SWITCH = "use_sliding_window"
 ALTERNATING = ("gemma2", "gemma3_text")  # some of their layers have a window
-ROTARY_ONLY = ("kv", "hd", "w")
 NEEDED = ("L", "d", "H", "ff", "V")
 EXPERTS = ("E", "k")
 WITH_EXPERTS = ("mixtral", "qwen3_moe")
@@ -79,8 +79,10 @@ def model(text: str) -> Model | Stack:
             problem = f"{given['d']} is no multiple of the {given['H']} heads; say hd too"
             raise NapkinError(f"{kind}: d: {problem}")
         given.setdefault("hd", given["d"] // given["H"])
-    names = LETTERS | OWN_NAMES.get(kind, {}) | {"layers": "layer_types"}
+    names = _names(kind) | {"layers": "layer_types"}
     fields = {names[letter]: value for letter, value in given.items()}
+    if given.get("w") and SWITCH in architectures.READERS[kind].reads:
+        fields |= {SWITCH: True, "max_window_layers": 0}  # a window that is typed is meant
     shown = {name: letter for letter, name in names.items()}
     found = architectures.model({**fields, "model_type": kind}, text.strip(), kind, shown)
     return found if "T" in given else replace(found, longest=None)
@@ -97,10 +99,15 @@ def _allowed(kind: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
     """The letters an architecture takes, those it needs, and an example."""
     if kind == LINEAR:
         return ("L", "d"), ("L", "d"), LINEAR_EXAMPLE
+    reads = architectures.READERS[kind].reads
+    letters = tuple(letter for letter, name in _names(kind).items() if name in reads)
     if kind in WITH_EXPERTS:
-        return tuple(LETTERS), (*NEEDED, *EXPERTS), MOE_EXAMPLE
-    left_out = (*EXPERTS, *(ROTARY_ONLY if kind in gpt.NAMES else ()))
-    return tuple(each for each in LETTERS if each not in left_out), NEEDED, EXAMPLE
+        return letters, (*NEEDED, *EXPERTS), MOE_EXAMPLE
+    return letters, NEEDED, EXAMPLE
+
+
+def _names(kind: str) -> dict[str, str]:
+    return LETTERS | OWN_NAMES.get(kind, {})
 
 
 def _letters(kind: str, text: str) -> dict[str, Any]:

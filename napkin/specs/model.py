@@ -89,6 +89,9 @@ class Model:
     norms: int = 2  # a layer
     norm_weights: int = 1  # per value: 2 with a bias, 0 without either
     final_norm: bool = True
+    parallel: bool = False  # attention and MLP side by side, both on the block's input
+    ends_in_norm: bool = False  # a block, after its last matmul
+    rotary_share: float = 1.0  # of a head that is rotated
     longest: int | None = None  # tokens of a sequence
     notes: tuple[str, ...] = ()
     quantization: Quantization | None = None  # in which its file's weights are stored

@@ -12,7 +12,6 @@ from torch.utils.flop_counter import FlopCounterMode
 from napkin.checking.count import built_on_meta, count, parameters
 from napkin.questions.flops import flops
 from napkin.questions.shape.parts import counted
-from napkin.questions.shape.passes import NORM_IS_LAST
 from napkin.specs import architectures, models
 from napkin.specs.folders import model_names
 from napkin.specs.model import Model
@@ -65,6 +64,12 @@ SMALL: list[tuple[str, Mapping[str, Any]]] = [
     ("qwen2_moe", GROUPED | {"num_experts": 6, "moe_intermediate_size": 40, "mlp_only_layers": [1]}),
     ("qwen2_moe", GROUPED | {"num_experts": 6, "shared_expert_intermediate_size": 72, "qkv_bias": False}),
     ("qwen3_moe", GROUPED | {"num_experts": 16, "moe_intermediate_size": 40, "head_dim": 24}),
+    ("qwen3_moe", GROUPED | {"num_experts": 16, "moe_intermediate_size": 40, "decoder_sparse_step": 2}),
+    ("qwen2_moe", GROUPED | {"num_experts": 6, "shared_expert_intermediate_size": 0}),
+    ("qwen3_moe", GROUPED | {"num_experts": 0}),
+    ("deepseek_v3", SIZES | MLA | {"n_shared_experts": 0, "n_group": 2, "topk_group": 1}),
+    ("deepseek_v2", SIZES | MLA | {"first_k_dense_replace": 9}),
+    ("gpt_neox", SIZES | {"use_parallel_residual": False}),
     ("gpt_oss", GROUPED | {"num_local_experts": 6, "head_dim": 24, "sliding_window": 16}),
     ("gpt_oss", GROUPED | {"num_local_experts": 6, "attention_bias": False}),
     ("deepseek_v2", SIZES | MLA | {"q_lora_rank": None, "first_k_dense_replace": 1}),
@@ -177,16 +182,40 @@ class Adapted(torch.nn.Module):
         return y
 
 
-ADAPTED = ["llama:L=3,d=64,H=4,kv=2,ff=112,V=200", "phi3:L=3,d=64,H=4,kv=2,ff=112,V=200"]
+OPT = SIZES | {"ffn_dim": 112}
+ONE_LAYER = {"num_hidden_layers": 1}
+# Blocks of every form, and what stands around them.
+BLOCKS: list[tuple[str, Mapping[str, Any]]] = [
+    ("llama", GROUPED),
+    ("llama", GROUPED | ONE_LAYER),
+    ("phi3", GROUPED),
+    ("gemma3_text", GROUPED),
+    ("gpt_neox", SIZES),
+    ("gpt_neox", SIZES | {"use_parallel_residual": False}),
+    ("opt", OPT),
+    ("opt", OPT | {"do_layer_norm_before": False}),
+    ("opt", OPT | {"_remove_final_layer_norm": True}),
+    ("opt", OPT | {"word_embed_proj_dim": 32}),
+    ("opt", OPT | {"word_embed_proj_dim": 32} | ONE_LAYER),
+]
+BLOCK_IDS = [f"{kind}-{number}" for number, (kind, _) in enumerate(BLOCKS)]
 
 
-@pytest.mark.parametrize("shape", [*ADAPTED, "gpt_neox:L=3,d=64,H=4,ff=112,V=200"])
-def test_adapters_cost_what_is_counted_of_them(shape: str) -> None:
+def written(folder: Path, kind: str, fields: Mapping[str, Any]) -> str:
+    file = folder / "config.json"
+    file.write_text(json.dumps({**fields, "model_type": kind}))
+    return str(file)
+
+
+@pytest.mark.parametrize(("kind", "fields"), BLOCKS, ids=BLOCK_IDS)
+def test_adapters_cost_what_is_counted_of_them(
+    kind: str, fields: Mapping[str, Any], tmp_path: Path
+) -> None:
     rank = 4
-    model = found(shape)
-    built = built_on_meta(model.architecture, model.fields)
+    file = written(tmp_path, kind, fields)
+    built = built_on_meta(kind, fields)
     built.requires_grad_(False)
-    for block in built.base_model.layers:
+    for block in getattr(built.base_model, "decoder", built.base_model).layers:
         for part in list(block.modules()):
             for name, child in list(part.named_children()):
                 if isinstance(child, torch.nn.Linear):
@@ -196,7 +225,7 @@ def test_adapters_cost_what_is_counted_of_them(shape: str) -> None:
         logits = built(input_ids=ids).logits
     with FlopCounterMode(display=False) as backward:
         logits.sum().backward()
-    computed = flops(model=shape, seq_len=TOKENS, lora_rank=rank).result
+    computed = flops(model=file, seq_len=TOKENS, lora_rank=rank).result
     trained = sum(each.numel() for each in built.parameters() if each.requires_grad)
     assert computed["adapter_params"] == trained
     assert computed["forward_per_token"] * TOKENS == forward.get_total_flops()
@@ -209,15 +238,22 @@ def test_adapters_of_gpt2_are_those_of_its_fused_layers() -> None:
     assert flops(model="llama-7b", lora_rank=16).result["adapter_params"] == 39_976_960
 
 
-EARLY = ["llama", "gpt2", "gpt_neox", "gemma2", "gemma3_text", "olmo2", "opt"]
+GPT2 = {"n_embd": 64, "n_layer": 3, "n_head": 4, "vocab_size": 200, "n_inner": 112}
+EARLY = [*BLOCKS, ("gpt2", GPT2), ("gemma2", GROUPED), ("olmo2", GROUPED)]
 
 
-@pytest.mark.parametrize("kind", EARLY)
-def test_a_checkpoint_that_stops_early_leaves_out_what_is_said(kind: str) -> None:
-    shape = f"{kind}:L=3,d=64,H=4,ff=112,V=200"
-    model = found(shape)
+@pytest.mark.parametrize(
+    ("kind", "fields"), EARLY, ids=[f"{kind}-{number}" for number, (kind, _) in enumerate(EARLY)]
+)
+def test_a_checkpoint_that_stops_early_leaves_out_what_is_said(
+    kind: str, fields: Mapping[str, Any], tmp_path: Path
+) -> None:
+    file = written(tmp_path, kind, fields)
+    ends_in_norm = kind in ("gemma2", "gemma3_text", "olmo2")
+    if kind == "opt":
+        ends_in_norm = fields.get("do_layer_norm_before") is False
     no_dropout = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop", "dropout"), 0.0)
-    built = built_on_meta(model.architecture, {**model.fields, **no_dropout})
+    built = built_on_meta(kind, {**fields, **no_dropout})
     built.train()
     kwargs = {"use_reentrant": False}
     built.gradient_checkpointing_enable(gradient_checkpointing_kwargs=kwargs)
@@ -227,10 +263,11 @@ def test_a_checkpoint_that_stops_early_leaves_out_what_is_said(kind: str) -> Non
         logits = built(input_ids=ids, attention_mask=torch.ones(1, TOKENS)).logits
     with FlopCounterMode(display=False) as backward:
         logits.sum().backward()
-    answer = flops(model=shape, seq_len=TOKENS, recompute="full")
+    answer = flops(model=file, seq_len=TOKENS, recompute="full")
     again = backward.get_total_flops() - 2 * forward.get_total_flops()
     less = answer.result["recomputed_per_token"] * TOKENS - again
-    assert less == (0 if model.architecture in NORM_IS_LAST else 2 * 3 * 112 * 64 * TOKENS)
+    layers = found(file).layers
+    assert less == (0 if ends_in_norm else 2 * layers * 112 * 64 * TOKENS)
     assert any("stops early" in note for note in answer.notes) == bool(less)
 
 

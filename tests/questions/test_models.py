@@ -230,6 +230,21 @@ def test_a_design_s_letters_are_all_heard_or_refused() -> None:
     for letter in ("kv=1", "hd=128", "w=64"):
         ran = napkin(f"models gpt2:L=2,d=64,H=4,ff=128,V=100,{letter}")
         assert ran.err.startswith(f"Error: gpt2: '{letter.split('=')[0]}' is none of its sizes")
+    for kind in ("llama", "gemma", "olmo2"):
+        ran = napkin(f"models {kind}:L=2,d=64,H=4,ff=128,V=100,w=16")
+        known = "known are L d H kv hd ff V T tied"
+        assert ran.err == f"Error: {kind}: 'w' is none of its sizes; {known}\n"
+    for shape in (
+        "mistral:",
+        "phi3:",
+        "qwen2:",
+        "qwen3:",
+        "mixtral:E=4,k=2,",
+        "qwen3_moe:E=4,k=2,",
+    ):
+        design = models.find(f"{shape}L=2,d=64,H=4,ff=128,V=100,w=16")
+        assert isinstance(design, Model)
+        assert design.windows == ((16, 2),)
     for kind in ("gemma", "qwen3", "llama"):
         ran = napkin(f"models {kind}:L=2,d=100,H=3,ff=64,V=100")
         assert ran.err == f"Error: {kind}: d: 100 is no multiple of the 3 heads; say hd too\n"

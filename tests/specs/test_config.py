@@ -40,6 +40,7 @@ def without(name: str) -> dict[str, Any]:
     return {key: value for key, value in LLAMA.items() if key != name}
 
 
+V3 = {"model_type": "deepseek_v3", "first_k_dense_replace": 1}
 # What transformers takes where the field is absent, or null.
 DEFAULTS: list[tuple[dict[str, Any], str, Any]] = [
     ({}, "attention.kv_heads", 4),
@@ -83,6 +84,18 @@ DEFAULTS: list[tuple[dict[str, Any], str, Any]] = [
         Experts(16, 8, 32),
     ),
     ({"model_type": None, "architectures": ["LlamaForCausalLM"]}, "architecture", "llama"),
+    ({"model_type": "qwen3_moe", "num_experts": 0}, "experts", None),
+    ({**V3, "n_shared_experts": 0}, "experts.shared_width", 0),
+    ({**V3, "first_k_dense_replace": 9}, "experts", None),
+    ({**V3, "n_routed_experts": None}, "experts", None),
+    ({"model_type": "gpt_neox"}, "parallel", True),
+    ({"model_type": "gpt_neox", "use_parallel_residual": False}, "parallel", False),
+    ({"model_type": "gpt_neox", "rotary_pct": 1.0}, "rotary_share", 1.0),
+    (
+        {"model_type": "gpt_neox", "rope_parameters": {"partial_rotary_factor": 0.5}},
+        "rotary_share",
+        0.5,
+    ),
     ({"architectures": ["GPT2LMHeadModel"]}, "architecture", "llama"),
 ]
 
@@ -131,6 +144,12 @@ KNOWN = (
 )
 WAYS_ON = "--params asks by size, a shape like llama:L=32,d=4096,H=32,ff=11008,V=32000 by sizes"
 MOE = {"model_type": "mixtral", "num_key_value_heads": 2}
+SLIDING, FULL = "sliding_attention", "full_attention"
+ACTS = (
+    "silu swish gelu gelu_10 gelu_fast gelu_new gelu_python gelu_accurate gelu_pytorch_tanh "
+    "gelu_python_tanh quick_gelu relu relu2 relu6 leaky_relu sigmoid tanh hardswish laplace "
+    "linear mish sqrtsoftplus"
+)
 WRONG: list[tuple[Any, str]] = [
     (without("hidden_size"), ": hidden_size: is missing, and it has no default"),
     (without("num_hidden_layers"), ": num_hidden_layers: is missing, and it has no default"),
@@ -215,6 +234,31 @@ WRONG: list[tuple[Any, str]] = [
         {**LLAMA, "model_type": "gemma2", "num_key_value_heads": 2, "layer_types": [1, 2]},
         ": layer_types: '1' is not counted yet",
     ),
+    (
+        {**LLAMA, "model_type": "gemma2", "sliding_window": None, "layer_types": [SLIDING, FULL]},
+        ": layer_types: sliding_attention needs a window; sliding_window gives none",
+    ),
+    ({**LLAMA, "hidden_act": "prelu"}, f": hidden_act: 'prelu' is not counted; known are {ACTS}"),
+    (
+        {**LLAMA, "model_type": "gpt2", "n_embd": 32, "n_head": 4, "n_layer": 2},
+        ": n_embd: 32 is not the 64 of hidden_size, another name for it",
+    ),
+    (
+        {**LLAMA, "model_type": "deepseek_v3", "num_key_value_heads": 2},
+        ": num_key_value_heads: 2 is not the 4 of num_attention_heads: latent attention groups none",
+    ),
+    (
+        {**LLAMA, "model_type": "gpt_oss", "head_dim": 16, "experts_per_token": 2},
+        ": experts_per_token: 2 is not the 4 of num_experts_per_tok",
+    ),
+    (
+        {**LLAMA, "model_type": "gpt_neox", "rotary_pct": 25},
+        ": rotary_pct: '25' is not a number from 0 to 1",
+    ),
+    (
+        {**LLAMA, "model_type": "gpt_neox", "rope_parameters": 5},
+        ": rope_parameters: 5 is not an object",
+    ),
     ("{", ":1: not valid JSON: Expecting property name enclosed in double quotes"),
     ("[1, 2]", ": is not a config.json: it holds no fields"),
     ("", ":1: not valid JSON: Expecting value"),
@@ -227,6 +271,53 @@ WRONG: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("fields", "says"), WRONG, ids=[says[2:60] for _, says in WRONG])
 def test_what_is_wrong_is_named_with_its_field(tmp_path: Path, fields: Any, says: str) -> None:
     assert problem(tmp_path, fields) == says
+
+
+# Fields that make another model of it, and the one value that is counted.
+ONLY = [
+    ("deepseek_v2", "mlp_bias", True, "false"),
+    ("deepseek_v2", "moe_layer_freq", 2, "1"),
+    ("deepseek_v3", "moe_layer_freq", 2, "1"),
+    ("gemma", "use_bidirectional_attention", True, "false"),
+    ("gemma2", "use_bidirectional_attention", True, "false"),
+    ("gemma3_text", "use_bidirectional_attention", True, "false"),
+    ("opt", "layerdrop", 0.1, "0"),
+    ("gpt2", "add_cross_attention", True, "false"),
+    ("llama", "pruned_heads", {"0": [1]}, "{}"),
+    ("llama", "per_layer_config", {"0": {"intermediate_size": 64}}, "{}"),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "value", "counted"), ONLY)
+def test_a_field_that_makes_another_model_is_refused_by_name(
+    tmp_path: Path, kind: str, name: str, value: object, counted: str
+) -> None:
+    fields = {**LLAMA, "model_type": kind, "ffn_dim": 128, "num_experts_per_tok": 2}
+    says = f": {name}: {json.dumps(value)} is not counted, only {counted}"
+    assert problem(tmp_path, {**fields, name: value}) == says
+    of_all = READERS[kind].only
+    assert of_all[name] == (json.loads(counted),)
+
+
+def test_fields_that_transformers_does_not_have_are_named(tmp_path: Path) -> None:
+    strange = {"num_experts": 8, "sliding_window": 64, "qk\n\x1b[31m": 1, "alibi": "yes", "moe": 1}
+    off: dict[str, Any] = {"lm_head_bias": False, "window": None, "layer_types": [], "experts": 0}
+    assert read(tmp_path, {**LLAMA, **strange, **off}).notes == (
+        "not counted, as transformers' llama has no such fields: num_experts, sliding_window, "
+        "qk\\n\\x1b[31m, alibi and 1 more",
+    )
+    hub = {"torch_dtype": "bfloat16", "_name_or_path": "a/b", "rope_theta": 5e5, "do_sample": True}
+    assert read(tmp_path, {**LLAMA, **hub}).notes == ()
+
+
+@pytest.mark.parametrize("kind", ["mistral", "phi3", "mixtral", "qwen3_moe"])
+def test_layer_types_that_transformers_ignores_do_not_open_a_window(
+    tmp_path: Path, kind: str
+) -> None:
+    fields = {**LLAMA, "model_type": kind, "num_key_value_heads": 2, "use_sliding_window": True}
+    slides = read(tmp_path, {**fields, "sliding_window": 16, "layer_types": [SLIDING, FULL]})
+    assert slides.windows == ((16, 2),)
+    assert "layer_types" in slides.notes[-1]
 
 
 JUNK: list[Any] = [None, "x", -1, 0, 1.5, [], {}, True, 10**30, "[red]"]

@@ -7,8 +7,6 @@ from napkin.specs.model import Model, Stack
 # Queries, keys and values of one matmul; gate and up of one.
 FUSED_QKV = ("phi3", "gpt2", "gpt_neox")
 FUSED_GATE = ("phi3",)
-# Attention and MLP side by side, both on the block's input.
-PARALLEL = ("gpt_neox",)
 
 
 class Linear(NamedTuple):
@@ -19,8 +17,9 @@ class Linear(NamedTuple):
     inputs: int
     outputs: int
     often: int
-    on_block_input: bool = False  # what it multiplies is what the block is given
+    on_block_input: bool = False  # what it multiplies is what the block, or the first, is given
     of_experts: bool = False  # of one expert, which sees its share of the tokens alone
+    outside: bool = False  # of the blocks: the head, and what stands beside it
 
 
 def linears(model: Model | Stack) -> tuple[Linear, ...]:
@@ -34,9 +33,12 @@ def linears(model: Model | Stack) -> tuple[Linear, ...]:
     width = model.table_width or d
     outside = []
     if width != d:
-        outside += [Linear("in", "into d", width, d, 1), Linear("out", "out of d", d, width, 1)]
+        outside += [
+            Linear("in", "into d", width, d, 1, True, outside=True),
+            Linear("out", "out of d", d, width, 1, outside=True),
+        ]
     if model.head is not None:
-        outside.append(Linear("head", "output head", width, model.outputs, 1))
+        outside.append(Linear("head", "output head", width, model.outputs, 1, outside=True))
     return (*_attention(model), *_feed_forward(model), *outside)
 
 
@@ -68,7 +70,7 @@ def _feed_forward(model: Model) -> list[Linear]:
     d, found = model.d_model, []
     if model.mlp is not None and model.dense_layers:
         F, L = model.mlp.width, model.dense_layers
-        beside = model.architecture in PARALLEL
+        beside = model.parallel
         if model.architecture in FUSED_GATE:
             found.append(Linear("up", "gate and up", d, 2 * F, L, beside))
         elif model.mlp.gated:

@@ -22,6 +22,7 @@ class Counted:
     positions: Quantity | None
     head: Quantity | None  # an untied one
     output: Quantity | None  # the matmul of the head, tied or not
+    projections: Quantity | None  # into and out of d
     parts: dict[str, int]  # all layers of each
     matmul: tuple[tuple[str, Quantity], ...] = ()  # what N_mm sums up, by part
 
@@ -59,7 +60,8 @@ def counted(model: Model | Stack) -> Counted:
     parts = [_Part("input table", table)]
     if positions is not None:
         parts.append(_Part("positions", positions))
-    parts += [*_projections(model), *_layers(model), *_final_norm(model)]
+    projections = _projections(model)
+    parts += [*projections, *_layers(model), *_final_norm(model)]
     if head is not None and not model.tied:
         parts.append(_Part("output head", head))
     if model.head is not None and model.head.bias:
@@ -80,6 +82,7 @@ def counted(model: Model | Stack) -> Counted:
         positions=positions,
         head=None if model.tied else head,
         output=head,
+        projections=projections[0].each if projections else None,
         parts={part.name: int(part.all.value) for part in parts},
         matmul=(*matmul, *last),
     )
@@ -91,7 +94,7 @@ def _stack(model: Stack) -> Counted:
     N = transformer.total("N", "parameters", [matrices, head])
     parts = {"square matrices": int(matrices.value), "output head": model.d_model}
     matmul = (("square matrices", matrices), ("output head", head))
-    return Counted(N, N, N, N, None, None, None, head, parts, matmul)
+    return Counted(N, N, N, N, None, None, None, head, None, parts, matmul)
 
 
 def _by_layers(terms: Sequence[tuple[Quantity | None, Quantity]]) -> list[Quantity]:
@@ -250,7 +253,7 @@ def _experts(model: Model) -> list[_Part]:
     if experts.router_bias:
         of_router = transformer.vectors("bias_r", "router bias, one layer", [E])
         found.append(_Part("router bias", of_router, layers))
-    if experts.shared_width:
+    if experts.shared_width or experts.shared_gate:
         F_s = size("F_s", "width of the shared experts", experts.shared_width)
         shared = transformer.shared_experts(d, F_s, experts.shared_gate)
         found.append(_Part("shared experts", shared, layers, shared))

@@ -22,8 +22,6 @@ SYMBOLS = {
     "square matrices": "f_sq",
     "output head": "f_head",
 }
-# A norm after the last matmul wants its output, so nothing of the block is left out.
-NORM_IS_LAST = ("gemma2", "gemma3_text", "olmo2")
 
 
 @dataclass(slots=True)
@@ -72,8 +70,8 @@ def _stopping_early(model: Model, cost: AttentionCost, how: str) -> list[str]:
         assert cost.width is not None  # else there was nothing to recompute
         half = conventions.half_of_scores(cost.width, cost.T)
         return [f"a checkpoint that stops early saves {half} of it"]
-    last_is_norm = model.architecture in NORM_IS_LAST or not model.final_norm
-    if model.mlp is None or model.moe_layers or last_is_norm:
+    # A norm after the last matmul wants its output, so nothing of the block is left out.
+    if model.mlp is None or model.moe_layers or model.ends_in_norm:
         return []
     L, F = size("L", "layers", model.layers), size("F", "d_ff", model.mlp.width)
     less = conventions.last_matmuls(L, F, size("d", "d_model", model.d_model))
@@ -93,8 +91,7 @@ def adapted(model: Model | Stack, cost: AttentionCost, rank: Text) -> Pass:
         raise options.error("lora_rank", f"{problem}, which {model.name} has not")
     if r.value > model.d_model:
         raise options.error("lora_rank", f"{r} is more than d_model, {model.d_model:,}")
-    inside = [each for each in linears(model) if each.often >= model.layers]
-    first = [each for each in inside if each.on_block_input]
+    inside = [each for each in linears(model) if not each.outside]
     sides = sum(each.often * (each.inputs + each.outputs) for each in inside)
     N_lora = lora.adapters(
         r, given("sides", "inputs + outputs, all layers", sides, "1", model.name)
@@ -103,9 +100,10 @@ def adapted(model: Model | Stack, cost: AttentionCost, rank: Text) -> Pass:
     parts = _forward(counted(model), cost)
     f_scores = parts[1]
     fwd = conventions.forward_pass([*parts, f_lora])
-    once = [(each.often // model.layers, each) for each in first]
+    first = [each for each in linears(model) if each.on_block_input]
+    once = [(1 if each.outside else each.often // model.layers, each) for each in first]
     weights = sum(times * each.inputs * each.outputs for times, each in once)
-    inputs = sum(times * each.inputs for times, each in once)
+    inputs = sum(times * each.inputs for times, each in once if not each.outside)
     f_first = lora.first_inputs(
         given("N_first", "weights on a block's input", weights, "param", model.name),
         r,

@@ -74,7 +74,8 @@ def of_model(model: Model | Stack, seq_len: int, source: str) -> Totals:
 
 def recomputed(parts: Counted, a: AttentionCost) -> dict[str, Quantity]:
     """What a second forward pass adds, in FLOP/token, by --recompute."""
-    found = {"full": conventions.second_forward(parts.N_mm, parts.output, a.width, a.T)}
+    outside = [each for each in (parts.output, parts.projections) if each is not None]
+    found = {"full": conventions.second_forward(parts.N_mm, outside, a.width, a.T)}
     if a.width is not None:
         found["selective"] = conventions.second_attention(a.width, a.T)
     return found
@@ -133,5 +134,6 @@ def summary(parts: Counted, source: str) -> Counted:
         positions=once_or_none(parts.positions),
         head=once_or_none(parts.head),
         output=once_or_none(parts.output),
+        projections=once_or_none(parts.projections),
         parts=parts.parts,
     )

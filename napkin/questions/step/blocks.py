@@ -168,23 +168,16 @@ def _gpt(model: Model, z: Sizes, how: How) -> Kept:
     if how.attention == "eager" and model.fields.get("reorder_and_upcast_attn") is True:
         raise options.error("attention", "eager attention that is upcast was never measured")
     inside = INSIDE.get(model.mlp.activation, 1)
-    parallel = kind == "gpt_neox" and model.fields.get("use_parallel_residual") is not False
     layer = {
-        "norms": kept.layer_norms(z, inputs=1 if parallel else 2),
+        "norms": kept.layer_norms(z, inputs=1 if model.parallel else 2),
         "attention": _gpt_attention(kind, z, how),
         "MLP": kept.plain_mlp(z, inside),
     }
     last = Part(2 * z.s * z.n * z.d + 8 * z.n, "2·s·n·d + 8n")
     head = {"final norm": last} if model.final_norm else {"head input": kept.block_input(z)}
     if kind == "gpt_neox" and how.recompute != "full":
-        head["rotary"] = kept.rotary(z, _rotated(model, z), z.s)
+        head["rotary"] = kept.rotary(z, int(z.h * model.rotary_share), z.s)
     return Kept(layer, head | _loss(z, how), kept.block_input(z))
-
-
-def _rotated(model: Model, z: Sizes) -> int:
-    """Of GPT-NeoX's heads, a part is rotated."""
-    share = model.fields.get("rotary_pct")
-    return int(z.h * (share if isinstance(share, int | float) else 0.25))
 
 
 def _gpt_attention(kind: str, z: Sizes, how: How) -> Part:

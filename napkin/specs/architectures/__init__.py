@@ -4,7 +4,7 @@ Checked against transformers 5.24's classes, parameter by parameter (tests/check
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from napkin.errors import NapkinError, printable, quoted
@@ -12,15 +12,16 @@ from napkin.specs import quantization
 from napkin.specs.architectures import classes, dense, gpt, moe
 from napkin.specs.config import Config, Fields
 from napkin.specs.model import LANGUAGE, Model
+from napkin.specs.reader import Reader
 
-READERS: dict[str, Callable[[Config], Model]] = {
+READERS: dict[str, Reader] = {
     "llama": dense.llama,
     "mistral": dense.mistral,
     "qwen2": dense.qwen2,
     "qwen3": dense.qwen3,
     "gemma": dense.gemma,
     "gemma2": dense.gemma2,
-    "gemma3_text": dense.gemma3,
+    "gemma3_text": dense.gemma3_text,
     "phi3": dense.phi3,
     "olmo2": dense.olmo2,
     "gpt2": gpt.gpt2,

@@ -8,6 +8,25 @@ from napkin.specs.config import MOST_LAYERS, Config
 from napkin.specs.model import Attention, Experts, Latent, Mlp, Model
 
 SLIDING, FULL = "sliding_attention", "full_attention"
+# Without weights of their own, which transformers' others (prelu, xielu) have.
+ACTIVATIONS = (
+    *("silu", "swish", "gelu", "gelu_10", "gelu_fast", "gelu_new", "gelu_python", "gelu_accurate"),
+    *(
+        "gelu_pytorch_tanh",
+        "gelu_python_tanh",
+        "quick_gelu",
+        "relu",
+        "relu2",
+        "relu6",
+        "leaky_relu",
+    ),
+    *("sigmoid", "tanh", "hardswish", "laplace", "linear", "mish", "sqrtsoftplus"),
+)
+# The fields that all of them read.
+FIELDS = """vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads
+    num_key_value_heads max_position_embeddings tie_word_embeddings """
+WINDOW = " sliding_window layer_types "
+SWITCHED_WINDOW = " use_sliding_window sliding_window "
 
 
 class Sizes(NamedTuple):
@@ -38,16 +57,20 @@ def decoder(
     sparse: Callable[[int], bool] = everywhere,
     window: int | None = None,
     slides: Callable[[int], bool] | None = None,
+    listed: bool = True,
     tied: bool = False,
+    activation: tuple[str, str] = ("hidden_act", "silu"),
     **more: Any,
 ) -> Model:
     """Llama and its kin: RMSNorm, no learned positions, a gated MLP.
 
-    `sparse` says which layers have the experts, `slides` which see no further than `window`.
+    `sparse` says which layers have the experts, `slides` which see no further than `window`
+    where no list of layer_types does, nor may (`listed`); `activation` is a field and its default.
     """
     layers = config.main_size("num_hidden_layers", default=default.layers, most=MOST_LAYERS)
     moe_layers = 0 if experts is None else sum(map(sparse, range(layers)))
     d_model = config.main_size("hidden_size", default=default.d_model)
+    kind = known_activation(config, *activation)
     return Model(
         name="",
         architecture="",
@@ -55,20 +78,27 @@ def decoder(
         d_model=d_model,
         layers=layers,
         attention=_attention(config, default, d_model, latent, attention or {}),
-        mlp=_mlp(config, default, mlp_bias) if moe_layers < layers else None,
+        mlp=_mlp(config, default, mlp_bias, kind) if moe_layers < layers else None,
         experts=experts if moe_layers else None,
         moe_layers=moe_layers,
-        windows=() if slides is None else _windows(config, layers, window, slides),
+        windows=() if slides is None else _windows(config, layers, window, slides, listed),
         tied=config.flag("tie_word_embeddings", tied),
         longest=config.size_or_none("max_position_embeddings", default.longest),
         **more,
     )
 
 
-def _mlp(config: Config, default: Sizes, bias: bool) -> Mlp:
-    width = config.main_size("intermediate_size", default=default.d_ff)
-    kind = config.word("hidden_activation", config.word("hidden_act", "silu"))
-    return Mlp(width, True, bias, kind)
+def _mlp(config: Config, default: Sizes, bias: bool, activation: str) -> Mlp:
+    return Mlp(config.main_size("intermediate_size", default=default.d_ff), True, bias, activation)
+
+
+def known_activation(config: Config, name: str, default: str) -> str:
+    kind = config.word(name, default)
+    if kind not in ACTIVATIONS:
+        raise config.error(
+            name, f"{quoted(kind)} is not counted; known are {' '.join(ACTIVATIONS)}"
+        )
+    return kind
 
 
 def _attention(
@@ -91,15 +121,17 @@ def share(config: Config, d_model: int, heads: int, name: str = "hidden_size") -
 
 
 def _windows(
-    config: Config, layers: int, window: int | None, slides: Callable[[int], bool]
+    config: Config, layers: int, window: int | None, slides: Callable[[int], bool], listed: bool
 ) -> tuple[tuple[int, int], ...]:
-    """(tokens, layers) of the layers that see no further; `slides` where no list says which."""
-    kinds = config.items("layer_types")
+    """(tokens, layers) of the layers that see no further."""
+    kinds = config.items("layer_types") if listed else []
     if kinds and len(kinds) != layers:
         raise config.error("layer_types", f"names {len(kinds)} layers of {layers}")
     for kind in kinds:
         if kind not in (SLIDING, FULL):
             raise config.error("layer_types", f"{quoted(kind)} is not counted yet")
+    if SLIDING in kinds and window is None:
+        raise config.error("layer_types", f"{SLIDING} needs a window; sliding_window gives none")
     sliding = kinds.count(SLIDING) if kinds else sum(map(slides, range(layers)))
     return ((window, sliding),) if window is not None and sliding else ()
 

@@ -3,6 +3,9 @@
 from typing import Any
 
 from napkin.specs.architectures.decoder import (
+    FIELDS,
+    SWITCHED_WINDOW,
+    WINDOW,
     Sizes,
     biased,
     decoder,
@@ -12,8 +15,14 @@ from napkin.specs.architectures.decoder import (
 )
 from napkin.specs.config import Config
 from napkin.specs.model import Model
+from napkin.specs.reader import reader
+
+GELU = "gelu_pytorch_tanh"
+# Attention that sees what follows has other pairs, and in gemma3_text another window.
+CAUSAL = {"use_bidirectional_attention": (False,)}
 
 
+@reader(FIELDS + "head_dim hidden_act attention_bias mlp_bias", ignores="pretraining_tp")
 def llama(config: Config) -> Model:
     return decoder(
         config,
@@ -23,23 +32,33 @@ def llama(config: Config) -> Model:
     )
 
 
+@reader(FIELDS + "head_dim hidden_act sliding_window")
 def mistral(config: Config) -> Model:
     default = Sizes(32000, 4096, 14336, 32, 32, longest=131072, kv_heads=8)
     window = config.size_or_none("sliding_window", 4096)
-    return decoder(config, default, window=window, slides=everywhere)
+    return decoder(config, default, window=window, slides=everywhere, listed=False)
 
 
+@reader(
+    FIELDS + "head_dim hidden_act sliding_window",
+    ignores="full_attn_mod interpolate_factor",  # of Phi-3.5's own code, which does not use them
+)
 def phi3(config: Config) -> Model:
     default = Sizes(32064, 3072, 8192, 32, 32, longest=4096)
     window = config.size_or_none("sliding_window")
-    return decoder(config, default, window=window, slides=everywhere)
+    return decoder(config, default, window=window, slides=everywhere, listed=False)
 
 
+QWEN = FIELDS + "head_dim hidden_act max_window_layers" + SWITCHED_WINDOW + "layer_types "
+
+
+@reader(QWEN, ignores="use_mrope")
 def qwen2(config: Config) -> Model:
     default = Sizes(151936, 4096, 22016, 32, 32, longest=32768, kv_heads=32)
     return decoder(config, default, attention={"qkv_bias": True}, **_upper_windows(config))
 
 
+@reader(QWEN + "attention_bias")
 def qwen3(config: Config) -> Model:
     default = Sizes(151936, 4096, 22016, 32, 32, longest=32768, kv_heads=32, head_dim=128)
     return decoder(
@@ -55,15 +74,24 @@ def _upper_windows(config: Config) -> dict[str, Any]:
     return {"window": switched_window(config), "slides": lambda layer: layer >= first}
 
 
+# hidden_activation was read by gemma's first releases; transformers reads hidden_act.
+@reader(FIELDS + "head_dim hidden_act attention_bias", ignores="hidden_activation", only=CAUSAL)
 def gemma(config: Config) -> Model:
     return decoder(
         config,
         Sizes(256000, 3072, 24576, 28, 16, longest=8192, kv_heads=16, head_dim=256),
         attention=biased(config, "attention_bias", False),
         tied=True,
+        activation=("hidden_act", GELU),
     )
 
 
+GEMMA = FIELDS + "head_dim hidden_activation attention_bias" + WINDOW
+# The caps change what memory holds, not what is multiplied.
+SCALARS = "hidden_act query_pre_attn_scalar final_logit_softcapping attn_logit_softcapping "
+
+
+@reader(GEMMA, ignores=SCALARS, only=CAUSAL)
 def gemma2(config: Config) -> Model:
     default = Sizes(256000, 2304, 9216, 26, 8, longest=8192, kv_heads=4, head_dim=256)
     window = config.size_or_none("sliding_window", 4096)
@@ -74,13 +102,17 @@ def gemma2(config: Config) -> Model:
         window=window,
         slides=every(2),
         norms=4,
+        ends_in_norm=True,
         tied=True,
+        activation=("hidden_activation", GELU),
     )
 
 
-def gemma3(config: Config) -> Model:
+# transformers writes _sliding_window_pattern beside the layer_types that follow from it.
+@reader(GEMMA + "sliding_window_pattern", ignores=SCALARS + "_sliding_window_pattern", only=CAUSAL)
+def gemma3_text(config: Config) -> Model:
     default = Sizes(262208, 2304, 9216, 26, 8, longest=131072, kv_heads=4, head_dim=256)
-    pattern = config.size("sliding_window_pattern", "_sliding_window_pattern", default=6)
+    pattern = config.size("sliding_window_pattern", default=6)
     window = config.size_or_none("sliding_window", 4096)
     return decoder(
         config,
@@ -89,13 +121,17 @@ def gemma3(config: Config) -> Model:
         window=window,
         slides=every(pattern),
         norms=4,
+        ends_in_norm=True,
         tied=True,
+        activation=("hidden_activation", GELU),
     )
 
 
+@reader(FIELDS + "head_dim hidden_act attention_bias")
 def olmo2(config: Config) -> Model:
     return decoder(
         config,
         Sizes(50304, 4096, 11008, 32, 32, longest=2048),
         attention={**biased(config, "attention_bias", False), "qk_norm": "all"},
+        ends_in_norm=True,
     )

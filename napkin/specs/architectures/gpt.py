@@ -2,17 +2,24 @@
 
 from typing import Any
 
-from napkin.specs.architectures.decoder import share
+from napkin.specs.architectures.decoder import known_activation, share
 from napkin.specs.config import MOST_LAYERS, Config
 from napkin.specs.model import Attention, Mlp, Model
+from napkin.specs.reader import reader
 
 NAMES = ("gpt2", "gpt_neox", "opt")
 LONGEST = 2048
 
 
+# reorder_and_upcast_attn, scale_attn_…: the same matmuls in another order, of other values.
+@reader(
+    """vocab_size n_embd hidden_size n_layer num_hidden_layers n_head num_attention_heads
+    n_positions max_position_embeddings n_inner activation_function tie_word_embeddings""",
+    ignores="""n_ctx reorder_and_upcast_attn scale_attn_weights scale_attn_by_inverse_layer_idx
+    summary_type summary_use_proj summary_activation summary_proj_to_labels
+    summary_first_dropout""",
+)
 def gpt2(config: Config) -> Model:
-    if config.flag("add_cross_attention", False):
-        raise config.error("add_cross_attention", "cross attention is not counted")
     d_model = config.main_size("n_embd", "hidden_size", default=768)
     heads = config.main_size("n_head", "num_attention_heads", default=12)
     longest = config.size("n_positions", "max_position_embeddings", default=1024)
@@ -31,6 +38,12 @@ def gpt2(config: Config) -> Model:
     )
 
 
+@reader(
+    """vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads hidden_act
+    max_position_embeddings attention_bias use_parallel_residual rotary_pct rope_parameters
+    rope_scaling tie_word_embeddings""",
+    ignores="rotary_emb_base",
+)
 def gpt_neox(config: Config) -> Model:
     d_model = config.main_size("hidden_size", default=6144)
     heads = config.main_size("num_attention_heads", default=64)
@@ -46,9 +59,26 @@ def gpt_neox(config: Config) -> Model:
         ),
         tied=config.flag("tie_word_embeddings", False),
         longest=config.size("max_position_embeddings", default=LONGEST),
+        parallel=config.flag("use_parallel_residual", True),
+        rotary_share=_rotary_share(config),
     )
 
 
+def _rotary_share(config: Config) -> float:
+    """The old name of the field counts where the new ones do not say it."""
+    rope = "rope_scaling" if config.fields.get("rope_scaling") else "rope_parameters"
+    of_old = config.share("rotary_pct", 0.25)
+    return config.part(rope).share("partial_rotary_factor", of_old)
+
+
+# layerdrop leaves out layers at random.
+@reader(
+    """vocab_size hidden_size ffn_dim num_hidden_layers num_attention_heads max_position_embeddings
+    word_embed_proj_dim activation_function enable_bias layer_norm_elementwise_affine
+    do_layer_norm_before _remove_final_layer_norm tie_word_embeddings""",
+    ignores="init_std activation_dropout",
+    only={"layerdrop": (0,)},
+)
 def opt(config: Config) -> Model:
     d_model = config.main_size("hidden_size", default=768)
     heads = config.main_size("num_attention_heads", default=12)
@@ -70,12 +100,13 @@ def opt(config: Config) -> Model:
         position_rows=longest + 2,  # OPT's positions begin at 2
         norm_weights=2 if affine else 0,
         final_norm=before and not config.flag("_remove_final_layer_norm", False),
+        ends_in_norm=not before,
         longest=longest,
     )
 
 
 def _mlp(config: Config, width: int, name: str, usual: str, bias: bool = True) -> Mlp:
-    return Mlp(width, gated=False, bias=bias, activation=config.word(name, usual))
+    return Mlp(width, gated=False, bias=bias, activation=known_activation(config, name, usual))
 
 
 def _heads(config: Config, d_model: int, heads: int, bias: bool = True) -> Attention:

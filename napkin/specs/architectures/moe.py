@@ -1,8 +1,12 @@
 """Mixtures of experts."""
 
 from collections.abc import Callable
+from typing import Any
 
 from napkin.specs.architectures.decoder import (
+    FIELDS,
+    SWITCHED_WINDOW,
+    WINDOW,
     Sizes,
     biased,
     decoder,
@@ -12,6 +16,14 @@ from napkin.specs.architectures.decoder import (
 )
 from napkin.specs.config import Config
 from napkin.specs.model import Experts, Latent, Model
+from napkin.specs.reader import reader
+
+ROUTING = "router_aux_loss_coef output_router_logits "
+
+
+def _or_none(count: int, active: int, width: int, **more: Any) -> Experts | None:
+    """Qwen's layers are all dense where there are no experts."""
+    return Experts(count, active, width, **more) if count else None
 
 
 def _sparse(config: Config) -> Callable[[int], bool]:
@@ -21,6 +33,17 @@ def _sparse(config: Config) -> Callable[[int], bool]:
     return lambda layer: layer not in dense and (layer + 1) % step == 0
 
 
+QWEN = """num_experts num_experts_per_tok moe_intermediate_size decoder_sparse_step
+    mlp_only_layers head_dim hidden_act"""
+
+
+@reader(
+    FIELDS
+    + QWEN
+    + SWITCHED_WINDOW
+    + "layer_types max_window_layers qkv_bias shared_expert_intermediate_size",
+    ignores=ROUTING + "norm_topk_prob",
+)
 def qwen2_moe(config: Config) -> Model:
     default = Sizes(151936, 2048, 5632, 24, 16, longest=32768, kv_heads=16)
     most = config.size("max_window_layers", default=28, least=0)
@@ -28,11 +51,11 @@ def qwen2_moe(config: Config) -> Model:
         config,
         default,
         attention={"qkv_bias": config.flag("qkv_bias", True)},
-        experts=Experts(
-            config.size("num_experts", "num_local_experts", default=60),
+        experts=_or_none(
+            config.size("num_experts", default=60, least=0),
             config.size("num_experts_per_tok", default=4),
             config.size("moe_intermediate_size", default=1408),
-            shared_width=config.size("shared_expert_intermediate_size", default=5632),
+            shared_width=config.size("shared_expert_intermediate_size", default=5632, least=0),
             shared_gate=True,
         ),
         sparse=_sparse(config),
@@ -41,23 +64,33 @@ def qwen2_moe(config: Config) -> Model:
     )
 
 
+# Its config.json on the hub has a max_window_layers, which transformers does not look at.
+@reader(
+    FIELDS + QWEN + SWITCHED_WINDOW + " num_local_experts attention_bias",
+    ignores=ROUTING + "norm_topk_prob max_window_layers",
+)
 def qwen3_moe(config: Config) -> Model:
     default = Sizes(151936, 2048, 6144, 24, 32, longest=32768, kv_heads=4, head_dim=None)
     return decoder(
         config,
         default,
         attention={**biased(config, "attention_bias", False), "qk_norm": "head"},
-        experts=Experts(
-            config.size("num_experts", "num_local_experts", default=128),
+        experts=_or_none(
+            config.size("num_experts", "num_local_experts", default=128, least=0),
             config.size("num_experts_per_tok", default=8),
             config.size("moe_intermediate_size", default=768),
         ),
         sparse=_sparse(config),
         window=switched_window(config),
         slides=everywhere,
+        listed=False,
     )
 
 
+@reader(
+    FIELDS + "head_dim hidden_act sliding_window num_local_experts num_experts num_experts_per_tok",
+    ignores=ROUTING + "router_jitter_noise",
+)
 def mixtral(config: Config) -> Model:
     default = Sizes(32000, 4096, 14336, 32, 32, longest=131072, kv_heads=8)
     window = config.size_or_none("sliding_window")
@@ -71,10 +104,21 @@ def mixtral(config: Config) -> Model:
         ),
         window=window,
         slides=everywhere,
+        listed=False,
     )
 
 
+# Its experts have an activation of their own. The hub's files say initial_context_length too.
+@reader(
+    FIELDS
+    + "head_dim attention_bias num_local_experts num_experts num_experts_per_tok"
+    + WINDOW
+    + "experts_per_token hidden_act",
+    ignores=ROUTING + "swiglu_alpha swiglu_limit initial_context_length",
+)
 def gpt_oss(config: Config) -> Model:
+    active = config.size("num_experts_per_tok", default=4)
+    config.same("experts_per_token", active, "num_experts_per_tok")
     default = Sizes(201088, 2880, 2880, 36, 64, longest=131072, kv_heads=8, head_dim=64)
     window = config.size_or_none("sliding_window", 128)
     return decoder(
@@ -83,7 +127,7 @@ def gpt_oss(config: Config) -> Model:
         attention={**biased(config, "attention_bias", True), "sinks": True},
         experts=Experts(
             config.size("num_local_experts", "num_experts", default=128),
-            config.size("num_experts_per_tok", "experts_per_token", default=4),
+            active,
             config.main_size("intermediate_size", default=default.d_ff),
             router_bias=True,
             bias=True,
@@ -93,7 +137,31 @@ def gpt_oss(config: Config) -> Model:
     )
 
 
-def _deepseek(config: Config, default: Sizes, experts: Experts, dense: int) -> Model:
+# DeepSeek's own code can space out the layers with experts; transformers' cannot.
+EVERY_LAYER = {"moe_layer_freq": (1,)}
+DEEPSEEK = """hidden_act n_routed_experts n_shared_experts num_experts_per_tok
+    moe_intermediate_size first_k_dense_replace q_lora_rank kv_lora_rank qk_nope_head_dim
+    qk_rope_head_dim v_head_dim attention_bias num_nextn_predict_layers """
+DEEPSEEK_ROUTING = (
+    ROUTING
+    + """routed_scaling_factor n_group topk_group topk_method norm_topk_prob scoring_func
+    aux_loss_alpha seq_aux ep_size pretraining_tp head_dim qk_head_dim"""
+)
+
+
+def _deepseek(
+    config: Config,
+    default: Sizes,
+    usual: Experts,
+    dense: int,
+    counted_as: tuple[str, ...],
+    ahead: tuple[str, ...] = ("num_nextn_predict_layers",),
+) -> Model:
+    """`usual` has transformers' defaults, its shared_width as a number of experts and `active` 0
+    where there is none; `counted_as` and `ahead` are what the experts and the layers that
+    predict more than the next token are called."""
+    heads = config.main_size("num_attention_heads", default=default.heads)
+    config.same("num_key_value_heads", heads, "num_attention_heads: latent attention groups none")
     latent = Latent(
         config.size_or_none("q_lora_rank", 1536),
         config.size("kv_lora_rank", default=512),
@@ -102,35 +170,49 @@ def _deepseek(config: Config, default: Sizes, experts: Experts, dense: int) -> M
         config.flag("attention_bias", False),
     )
     first = config.size("first_k_dense_replace", default=dense, least=0)
+    width = config.size("moe_intermediate_size", default=usual.width)
+    shared = config.size_or_none("n_shared_experts", usual.shared_width, least=0)
+    # In DeepSeek's own code null is a dense model; transformers does not build it.
+    dense_alone = counted_as[0] in config.fields and not any(map(config.has, counted_as))
+    experts = Experts(
+        config.size(*counted_as, default=usual.count),
+        config.size("num_experts_per_tok", default=usual.active or None),
+        width,
+        shared_width=width * (shared or 0),
+    )
     return decoder(
         config,
         default,
         latent=latent,
-        experts=experts,
+        experts=None if dense_alone else experts,
         sparse=lambda layer: layer >= first,
         notes=("parts for predicting several tokens are not counted",)
-        if config.size("num_nextn_predict_layers", default=0, least=0)
+        if config.size(*ahead, default=0, least=0)
         else (),
     )
 
 
+@reader(
+    FIELDS + DEEPSEEK + "num_experts",
+    ignores=DEEPSEEK_ROUTING,
+    only=EVERY_LAYER | {"mlp_bias": (False,)},
+)
 def deepseek_v2(config: Config) -> Model:
-    width = config.size("moe_intermediate_size", default=1407)
-    experts = Experts(
-        config.size("n_routed_experts", default=64),
-        config.size("num_experts_per_tok"),
-        width,
-        shared_width=width * (config.size_or_none("n_shared_experts", 2) or 0),
-    )
-    return _deepseek(config, Sizes(102400, 4096, 11008, 32, 32, longest=2048), experts, dense=0)
+    default = Sizes(102400, 4096, 11008, 32, 32, longest=2048)
+    usual = Experts(64, 0, 1407, shared_width=2)
+    return _deepseek(config, default, usual, 0, ("n_routed_experts", "num_experts"))
 
 
+@reader(
+    FIELDS + DEEPSEEK + "num_local_experts num_mtp_layers",
+    ignores=DEEPSEEK_ROUTING,
+    only=EVERY_LAYER,
+)
 def deepseek_v3(config: Config) -> Model:
-    width = config.size("moe_intermediate_size", default=2048)
-    experts = Experts(
-        config.size("n_routed_experts", default=256),
-        config.size("num_experts_per_tok", default=8),
-        width,
-        shared_width=width * (config.size_or_none("n_shared_experts", 1) or 0),
+    default = Sizes(129280, 7168, 18432, 61, 128, longest=4096)
+    usual = Experts(256, 8, 2048, shared_width=1)
+    counted_as, ahead = (
+        ("n_routed_experts", "num_local_experts"),
+        ("num_nextn_predict_layers", "num_mtp_layers"),
     )
-    return _deepseek(config, Sizes(129280, 7168, 18432, 61, 128, longest=4096), experts, dense=3)
+    return _deepseek(config, default, usual, 3, counted_as, ahead)

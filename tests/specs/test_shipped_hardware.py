@@ -137,6 +137,22 @@ def test_all_52_are_there_under_the_contract_s_names() -> None:
     assert {alias: device.key for device in SHIPPED.values() for alias in device.aliases} == ALIASES
 
 
+@pytest.mark.parametrize(
+    ("key", "lacks"),
+    [
+        ("h800-sxm", ("fp8",)),
+        ("a800-sxm", ("fp64", "fp32", "tf32", "int8")),
+        ("a30", ("fp64", "fp32", "tf32", "int4")),
+    ],
+)
+def test_a_precision_that_the_silicon_has_and_no_source_gives_is_named(
+    key: str, lacks: tuple[str, ...]
+) -> None:
+    device = SHIPPED[key]
+    assert set(lacks).isdisjoint(device.peak)
+    assert any(", ".join(lacks) in note and "not sourced" in note for note in device.notes)
+
+
 @each_shipped
 def test_dense_is_half_of_sparse_unless_the_file_says_why_not(device: Accelerator) -> None:
     for dtype, peak in device.peak.items():

@@ -10,6 +10,11 @@ def weights(N: Quantity, b: Quantity) -> Quantity:
     return define("W", "weights", N * b, "B")
 
 
+def quantised_weights(N_q: Quantity, b: Quantity, N: Quantity, b_16: Quantity) -> Quantity:
+    """W in B, of b B/param where they are quantised and of b_16 where they are not."""
+    return define("W", "weights", N_q * b + (N - N_q) * b_16, "B")
+
+
 def kv_cache(
     L: Quantity, H_kv: Quantity, hd: Quantity, T: Quantity, B: Quantity, s: Quantity
 ) -> Quantity:

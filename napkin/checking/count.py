@@ -12,6 +12,7 @@ import transformers as typed_in_part
 from torch.utils.flop_counter import FlopCounterMode
 
 from napkin.errors import NapkinError, first_line
+from napkin.specs import quantization
 from napkin.specs.architectures import classes
 
 transformers: Any = typed_in_part
@@ -63,7 +64,8 @@ def built_on_meta(kind: str, fields: Mapping[str, Any]) -> Any:
     verbosity = transformers.logging.get_verbosity()
     transformers.logging.set_verbosity_error()
     try:
-        known = {name: value for name, value in fields.items() if name != "model_type"}
+        unasked = ("model_type", quantization.FIELD)
+        known = {name: value for name, value in fields.items() if name not in unasked}
         described = transformers.AutoConfig.for_model(kind, **known)
         # What would change how it runs, not what it counts.
         described.use_cache, described.return_dict = True, True

@@ -88,6 +88,13 @@ Inference = Annotated[
 Context = Annotated[str | None, option(SERVING, "TOKENS", "Of each sequence.")]
 Batch = Annotated[str | None, option(SERVING, "COUNT", "Sequences at a time (default 1).")]
 
+DoubleQuant = Annotated[
+    bool,
+    typer.Option(
+        "--double-quant", help="The scales of nf4 quantised too.", rich_help_panel=SERVING
+    ),
+]
+
 
 def memory(
     model: Model = None,
@@ -114,6 +121,7 @@ def memory(
     inference: Inference = False,
     context: Context = None,
     batch: Batch = None,
+    double_quant: DoubleQuant = False,
     format: Format = None,
     output: Output = None,
 ) -> None:

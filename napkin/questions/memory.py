@@ -40,6 +40,7 @@ def memory(
     inference: bool = False,
     context: Text | None = None,
     batch: Text | None = None,
+    double_quant: bool = False,
 ) -> Report:
     """Bytes of one GPU by kind and by phase of a training step, against what it has.
 
@@ -58,7 +59,7 @@ def memory(
 def _answer(given: dict[str, Any]) -> Answer:
     if given.pop("inference", False):
         return served(given)
-    for option in ("context", "batch"):
+    for option in ("context", "batch", "double_quant"):
         if option in given:
             raise options.error(option, "goes with --inference")
     if "fit" in given:

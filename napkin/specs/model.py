@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from napkin.specs.quantization import Quantization
+
 
 @dataclass(frozen=True, slots=True)
 class Latent:
@@ -89,6 +91,7 @@ class Model:
     final_norm: bool = True
     longest: int | None = None  # tokens of a sequence
     notes: tuple[str, ...] = ()
+    quantization: Quantization | None = None  # in which its file's weights are stored
     # What config.json says of it, for who builds the very model.
     fields: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 

@@ -12,18 +12,21 @@ from napkin.questions.answer import Answer, Words
 from napkin.questions.options import Text
 from napkin.questions.room import Room, room
 from napkin.questions.shape.parts import size
+from napkin.questions.shape.quantised import quantised
 from napkin.questions.step import settings
 from napkin.questions.step.answering import fits_in, on_how_many, result_of
 from napkin.questions.step.states import shared_by
 from napkin.questions.subject import tokens_of, too_long
-from napkin.specs import dtypes, optimizers
+from napkin.specs import dtypes, optimizers, quantization
 from napkin.specs.model import Model, Stack
+from napkin.specs.quantization import EXPERTS, FIELD, LINEARS, Quantization
 
 ALLOWED = (
     *("params", "model", "gpus", "hardware", "memory", "precision", "context", "batch"),
-    "exit_code",
+    *("double_quant", "exit_code"),
 )
-CACHED = "bf16"  # what keys and values are kept in
+CACHED = "bf16"  # what keys and values are kept in, and weights that nobody quantises
+BITS_16 = dtypes.BITS[CACHED]
 
 
 def inference(options_given: dict[str, Any]) -> Answer:
@@ -33,9 +36,8 @@ def inference(options_given: dict[str, Any]) -> Answer:
             raise options.error(option, "is a setting of training; leave --inference out")
     about, N = settings.model(options_given)
     gpus = options.read("gpus", options_given.get("gpus", 1), parsing.whole)
-    precision = options.read("precision", options_given.get("precision", CACHED), _stored)
-    b = given("b", f"bytes of {precision}", dtypes.BITS[precision] / 8, "B/param", "--precision")
-    W = serving.weights(N, b)
+    how, source = _stored_as(about, options_given)
+    W, N_q = _weights(about, N, how, source)
     KV = _cache(about, options_given)
     where = room(options_given.get("hardware"), options_given.get("memory"), None)
     ranks = gpus * where.devices
@@ -45,7 +47,8 @@ def inference(options_given: dict[str, Any]) -> Answer:
         "model": None if about is None else about.name,
         "gpus": gpus,
         "hardware": where.hardware,
-        "precision": precision,
+        "precision": how.precision,
+        "double_quant": how.double,
         "context": None if KV is None else _tokens(options_given),
         "batch": None if KV is None else _sequences(options_given),
     }
@@ -56,12 +59,13 @@ def inference(options_given: dict[str, Any]) -> Answer:
         _words,
         about,
         N,
-        precision,
+        how,
         gpus,
         where,
         total,
         KV,
         None if KV is None else _tokens(options_given),
+        _said_of_weights(about, N, N_q, how, source),
     )
     return Answer("memory", inputs, result, words, (total,))
 
@@ -73,6 +77,68 @@ def _stored(text: Text) -> str:
     if name not in dtypes.BITS:
         raise NapkinError(f"{quoted(text)} is not stored; write one of {' '.join(dtypes.BITS)}")
     return name
+
+
+def _stored_as(about: Model | Stack | None, asked: dict[str, Any]) -> tuple[Quantization, str]:
+    """As --precision says; else as the model's file does, in 16 bits where it does not."""
+    of_file = about.quantization if isinstance(about, Model) else None
+    double = options.switch("double_quant", asked.get("double_quant", False))
+    if of_file is not None and of_file.problem:
+        of_file = None
+    if "precision" not in asked and of_file is not None and not double:
+        return of_file, FIELD
+    source = "--precision" if "precision" in asked else "--precision (assumed)"
+    precision = options.read("precision", asked.get("precision", CACHED), _stored)
+    if double and precision != "nf4":
+        raise options.error("double_quant", "goes with --precision nf4")
+    if of_file is not None and of_file.precision == precision and not double:
+        return of_file, FIELD
+    return quantization.asked(precision, double), source
+
+
+def _weights(
+    about: Model | Stack | None, N: Quantity, how: Quantization, source: str
+) -> tuple[Quantity, Quantity | None]:
+    """W, and the parameters that are quantised where others are not."""
+    b = given("b", f"bytes of {how.precision}", how.bits / 8, "B/param", source)
+    if not isinstance(about, Model) or how.bits >= BITS_16:
+        return serving.weights(N, b), None
+    label = "weights that are quantised"
+    N_q = given("N_q", label, quantised(about, how), "param", about.name)
+    b_16 = given("b_16", f"bytes of {CACHED}", BITS_16 / 8, "B/param", "the others")
+    return serving.quantised_weights(N_q, b, N, b_16), N_q
+
+
+def _said_of_weights(
+    about: Model | Stack | None, N: Quantity, N_q: Quantity | None, how: Quantization, source: str
+) -> list[str]:
+    """Which weights are quantised, and what became of the file's quantization_config."""
+    notes = []
+    of_file = about.quantization if isinstance(about, Model) else None
+    if of_file is not None and source != FIELD:
+        why = of_file.problem or f"--precision says {how.precision}"
+        notes.append(f"{FIELD} ({of_file.method}) is not used: {why}")
+    if N_q is None:
+        if how.bits < BITS_16:
+            notes.append(f"every weight in {how.precision}: --model knows those that stay 16 bits")
+        return notes
+    which = {
+        (LINEARS,): "linear layers of the blocks",
+        (EXPERTS,): "experts",
+        (LINEARS, EXPERTS): "linear layers of the blocks, experts too",
+    }[how.of]
+    by = f"{FIELD} ({how.method})" if source == FIELD else how.precision
+    rest = units.count(N.value - N_q.value)
+    left_out = ", and what it leaves out," if how.kept else ""
+    notes.append(
+        f"{by}: {units.figures(how.bits)} bits, scales in them, for {N_q} of {which}; "
+        f"the other {rest}{left_out} stay {CACHED}"
+    )
+    if isinstance(about, Model) and about.experts is not None and EXPERTS not in how.of:
+        notes.append("bitsandbytes leaves experts that are one tensor as they are")
+    if how.precision == "nf4" and not how.double:
+        notes.append("--double-quant quantises the scales too: 4.127 bits")
+    return notes
 
 
 def _cache(about: Model | Stack | None, asked: dict[str, Any]) -> Quantity | None:
@@ -120,21 +186,21 @@ def _sequences(asked: dict[str, Any]) -> int:
 def _words(
     about: Model | Stack | None,
     N: Quantity,
-    precision: str,
+    how: Quantization,
     gpus: int,
     where: Room,
     total: Quantity,
     KV: Quantity | None,
     tokens: int | None,
+    of_weights: list[str],
 ) -> Words:
     of = units.count(N.value) if about is None else about.name
     cache = "no cache: --context shows it" if KV is None else f"{KV} of cache"
-    condition = f"to serve {of} in {precision} · {cache} · on {on_how_many(gpus, where)}"
+    condition = f"to serve {of} in {how.precision} · {cache} · on {on_how_many(gpus, where)}"
     notes, warnings = fits_in(where, total.value)
     if about is not None and tokens is not None:
         warnings += too_long(about, tokens)
-    if precision == "nf4":
-        notes.append("nf4 with its scales is 4.5 bits; 4.127 with double quantization")
+    notes += of_weights
     if gpus * where.devices > 1:
         notes.append("split evenly, which few key-value heads may not allow")
     notes.append("weights and cache alone: no activations, no buffers of the engine")

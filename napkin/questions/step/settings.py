@@ -169,4 +169,7 @@ def assumed(about: Model | Stack, setup: Setup) -> list[str]:
         found[1] += f", {norms}, no dropout"
     if how.recompute == "selective" and how.attention == "flash":
         found.append("flash attention keeps no scores: selective recomputation changes nothing")
+    if about.quantization is not None:
+        method = about.quantization.method
+        found.append(f"quantization_config ({method}) is not used: --precision says how they train")
     return [*found, f"{ends}, no KV cache, logits not held"]

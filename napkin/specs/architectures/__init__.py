@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from napkin.errors import NapkinError, printable, quoted
+from napkin.specs import quantization
 from napkin.specs.architectures import classes, dense, gpt, moe
 from napkin.specs.config import Config, Fields
 from napkin.specs.model import LANGUAGE, Model
@@ -56,8 +57,17 @@ def model(fields: Fields, name: str, file: str, shown: Mapping[str, str] | None 
     head = classes.head(config, of_class)
     said = (*found.notes, *notes, *classes.note(of_class, head), *config.notes)
     tied = found.tied and head is LANGUAGE
+    # Beside a text part, the whole model's.
+    stored = quantization.of(config) or quantization.of(Config(fields, file))
     return replace(
-        found, name=name, architecture=kind, head=head, tied=tied, notes=said, fields=part
+        found,
+        name=name,
+        architecture=kind,
+        head=head,
+        tied=tied,
+        notes=said,
+        quantization=stored,
+        fields=part,
     )
 
 

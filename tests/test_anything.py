@@ -64,7 +64,14 @@ def options_of(command: str) -> list[str]:
 
 
 OPTIONS = {command: options_of(command) for command in ASKED}
-FLAGS = {"--sparse", "--frozen-base", "--chunked-loss", "--bucket-view", "--inference"}
+FLAGS = {
+    "--sparse",
+    "--frozen-base",
+    "--chunked-loss",
+    "--bucket-view",
+    "--inference",
+    "--double-quant",
+}
 
 
 @st.composite

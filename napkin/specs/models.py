@@ -9,12 +9,13 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from napkin.errors import NapkinError, printable, quoted, suggestion
-from napkin.specs import architectures, config, inline
+from napkin.specs import architectures, config, inline, taken_for
 from napkin.specs.folders import model_names, models_folder
 from napkin.specs.model import Model, Stack
 from napkin.specs.text_file import expanded
 
 CONFIG = "config.json"
+OF_HUB = "models--"  # what a model's folder in the hub's cache begins with
 HUB_NAMES = "hub_names"  # a shipped file's own field, beside those of config.json
 HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*", re.ASCII)
 
@@ -29,13 +30,15 @@ def find(wanted: str) -> Model | Stack:
     path = expanded(wanted)
     if wanted.casefold().endswith(".json") or os.path.isfile(os.path.join(path, CONFIG)):
         return _of_path(path, wanted)
+    if "/" in wanted and os.path.lexists(path):  # before it is a name of the hub
+        return _of_path(path, wanted)
     found = shipped(alike(wanted))
     if found is not None:
         return found
+    if os.path.lexists(path) or path.suffix.casefold() in taken_for.BY_SUFFIX:
+        return _of_path(path, wanted)
     if HUB_NAME.fullmatch(wanted):
         return _of_hub(wanted)
-    if os.path.exists(path):
-        return _of_path(path, wanted)
     raise NapkinError(not_found(wanted))
 
 
@@ -84,9 +87,23 @@ def hub_names(model: Model) -> list[str]:
 
 def _of_path(path: Path, shown: str) -> Model:
     file = path / CONFIG if os.path.isdir(path) else path
+    if file != path and not os.path.lexists(file):
+        raise NapkinError(f"{printable(shown)}: is a folder without a {CONFIG}")
     shown = printable(shown if file == path else os.path.join(shown, CONFIG))
-    name = file.resolve().parent.name if file.name == CONFIG else file.stem
-    return architectures.model(_own(config.load(file, shown)), printable(name), shown)
+    taken_for.by_name(file, shown)
+    fields = config.load(file, shown)
+    taken_for.by_fields(fields, shown)
+    return architectures.model(_own(fields), printable(_name(file)), shown)
+
+
+def _name(file: Path) -> str:
+    """`a/b` in the cache of the Hugging Face hub, else its folder's, or a file's own. No link is
+    followed: the cache's lead to blobs."""
+    whole = Path(os.path.abspath(file))
+    cached = [part.name for part in whole.parents if part.name.startswith(OF_HUB)]
+    if cached:
+        return cached[0].removeprefix(OF_HUB).replace("--", "/")
+    return whole.parent.name if whole.name == CONFIG else whole.stem
 
 
 def _own(fields: config.Fields) -> config.Fields:
@@ -96,7 +113,7 @@ def _own(fields: config.Fields) -> config.Fields:
 
 def _of_hub(wanted: str) -> Model:
     """From the local cache of the Hugging Face hub: nothing is downloaded."""
-    of_model = hub_cache() / f"models--{wanted.replace('/', '--')}"
+    of_model = hub_cache() / f"{OF_HUB}{wanted.replace('/', '--')}"
     file = _cached_config(of_model)
     if file is None:
         raise NapkinError(

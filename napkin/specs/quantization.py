@@ -63,21 +63,27 @@ def asked(precision: str, double: bool) -> Quantization:
     return Quantization("", precision, DOUBLE if double else BITS[precision], which, double=double)
 
 
-def of(config: Config) -> Quantization | None:
-    """None where the file says nothing of it. Raises NapkinError."""
+def of(config: Config, experts: bool) -> Quantization | None:
+    """None where the file says nothing of it; `experts`: whether its model has any.
+
+    Raises NapkinError.
+    """
     fields = config.fields.get(FIELD)
     if fields is None:
         return None
     if not isinstance(fields, dict):
         raise config.error(FIELD, "is not an object")
     method = fields.get("quant_method") or ("bitsandbytes" if _in_bits(fields) else "")
-    name = printable(method) or "no quant_method"
+    name = printable(method)[:60] or "no quant_method"
     reader = READERS.get(method) if isinstance(method, str) else None
     if reader is None:
-        return Quantization(name, problem=f"napkin does not know {name}")
+        return Quantization(name, problem="napkin does not know this method")
     try:
-        return reader(fields)._replace(method=name, kept=_kept(fields))
-    except (TypeError, ValueError, re.error) as error:
+        found = reader(fields)._replace(method=name, kept=_kept(fields))
+        if found.of == (EXPERTS,) and not experts:
+            raise ValueError("it is of experts, and there are none")
+        return found
+    except ValueError as error:
         return Quantization(name, problem=str(error))
 
 
@@ -86,11 +92,19 @@ def _in_bits(fields: Mapping[str, Any]) -> bool:
 
 
 def _kept(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    found = [name for field in KEPT for name in fields.get(field) or ()]
+    found = []
+    for field in KEPT:
+        names = fields.get(field) or []
+        if not isinstance(names, list):
+            raise ValueError(f"its {field} is no list")
+        found += names
     for name in found:
         if not isinstance(name, str):
             raise ValueError("a module that it leaves out is no name")
-        _pattern(name)
+        try:
+            _pattern(name)
+        except re.error:
+            raise ValueError("it leaves out a module by no valid pattern") from None
     return tuple(found)
 
 

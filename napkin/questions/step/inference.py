@@ -87,13 +87,12 @@ def _stored_as(about: Model | Stack | None, asked: dict[str, Any]) -> tuple[Quan
         of_file = None
     if "precision" not in asked and of_file is not None and not double:
         return of_file, FIELD
-    source = "--precision" if "precision" in asked else "--precision (assumed)"
     precision = options.read("precision", asked.get("precision", CACHED), _stored)
     if double and precision != "nf4":
         raise options.error("double_quant", "goes with --precision nf4")
     if of_file is not None and of_file.precision == precision and not double:
         return of_file, FIELD
-    return quantization.asked(precision, double), source
+    return quantization.asked(precision, double), "--precision"
 
 
 def _weights(

@@ -58,7 +58,8 @@ def model(fields: Fields, name: str, file: str, shown: Mapping[str, str] | None 
     said = (*found.notes, *notes, *classes.note(of_class, head), *config.notes)
     tied = found.tied and head is LANGUAGE
     # Beside a text part, the whole model's.
-    stored = quantization.of(config) or quantization.of(Config(fields, file))
+    both = (config, Config(fields, file))
+    stored = next(filter(None, (quantization.of(each, experts is not None) for each in both)), None)
     return replace(
         found,
         name=name,

@@ -35,17 +35,23 @@ class Quantization(NamedTuple):
 
     def converter(self) -> Callable[[str], bool]:
         """Whether it quantises a module of that name: by transformers' rule
-        (should_convert_module), and compressed-tensors' for a pattern that begins with `re:`."""
+        (should_convert_module), and compressed-tensors' for a pattern that begins with `re:`.
+        A file may name it as a bare model or as one part of several does."""
         plain = frozenset(name for name in self.kept if re.fullmatch(r"[\w.]+", name))
         patterns = [_pattern(name) for name in self.kept if name not in plain]
 
-        def converts(module: str) -> bool:
+        def is_kept(module: str) -> bool:
             # From the start up to a dot, or the end of it from anywhere.
             starts = (module[:i] for i, letter in enumerate(module) if letter == ".")
             ends = (module[i:] for i in range(len(module)))
-            if not plain.isdisjoint(starts) or not plain.isdisjoint(ends):
-                return False
-            return not any(pattern.match(module) for pattern in patterns)
+            if not (plain.isdisjoint(starts) and plain.isdisjoint(ends)):
+                return True
+            return any(pattern.match(module) for pattern in patterns)
+
+        def converts(module: str) -> bool:
+            bare = module.partition(".")[2]
+            parts = (f"language_model.{module}", f"model.language_model.{bare}")
+            return not any(map(is_kept, (module, bare, *parts)))
 
         return converts
 

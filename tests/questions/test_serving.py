@@ -78,6 +78,20 @@ CONFIGS: list[tuple[dict[str, Any], str, float, int]] = [
     ({"quant_method": "fp8"}, "fp8", 8, ALL),
     ({"quant_method": "fp8", "weight_block_size": [128, 64]}, "fp8", 8 + 32 / 8192, ALL),
     ({"quant_method": "fp8", "modules_to_not_convert": ["model.layers.0"]}, "fp8", 8, 40_960),
+    # As a bare model, or the text part of a larger one, names the same layer.
+    ({"quant_method": "fp8", "modules_to_not_convert": ["layers.0"]}, "fp8", 8, 40_960),
+    (
+        {"quant_method": "fp8", "modules_to_not_convert": ["model.language_model.layers.0"]},
+        "fp8",
+        8,
+        40_960,
+    ),
+    (
+        {"quant_method": "fp8", "modules_to_not_convert": ["language_model.model.layers.0"]},
+        "fp8",
+        8,
+        40_960,
+    ),
     ({"quant_method": "fbgemm_fp8", "modules_to_not_convert": None}, "fp8", 8, ALL),
     ({"quant_method": "gptq", "bits": 4, "group_size": 128}, "int4", 4.15625, ALL),
     ({"quant_method": "awq", "bits": 4, "group_size": 64}, "int4", 4.3125, ALL),

@@ -66,6 +66,8 @@ ANNOUNCED = {
     "draft_vocab_size": "the head of a draft model",
     "eagle_config": "a draft model",
     "dflash_config": "a draft model",
+    "speculators_config": "a draft model",
+    "eagle_aux_hidden_state_layer_ids": "a draft model, which reads another's layers",
     "num_target_layers": "a draft model, which reads another's layers",
     "target_layer_ids": "a draft model, which reads another's layers",
     "medusa_num_heads": "further heads (Medusa)",
@@ -73,7 +75,9 @@ ANNOUNCED = {
     "vision_tower": "a vision tower",
     "mm_vision_tower": "a vision tower",
     "visual": "a vision tower",
+    "mm_projector_type": "a vision tower",
     "audio_config": "an audio tower",
+    "speech_config": "an audio tower",
     "is_encoder_decoder": "an encoder",
 }
 WAYS_ON = "--params asks by size, a shape like llama:L=32,d=4096,H=32,ff=11008,V=32000 by sizes"

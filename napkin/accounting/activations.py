@@ -45,11 +45,26 @@ def flash_attention(z: Sizes, rng: int = RNG) -> Part:
     return Part(kept, "s·n·h·(2H + 2K) + 4·n·H")
 
 
-def eager_attention(z: Sizes) -> Part:
-    """Keys and values for every query head, the scores' softmax in fp32 and its cast."""
-    cast = 0 if z.s == 4 else z.s
-    kept = 4 * z.s * z.n * z.H * z.h + (4 + cast) * z.B * z.H * z.T**2
-    return Part(kept, f"4·s·n·H·h + {4 + cast}·B·H·T²")
+def eager_attention(z: Sizes, capped: bool = False) -> Part:
+    """Keys and values for every query head, the scores' softmax in fp32 and its cast, and the
+    tanh where the scores are capped."""
+    scores = _softmax(z) + (z.s if capped else 0)
+    kept = 4 * z.s * z.n * z.H * z.h + scores * z.B * z.H * z.T**2
+    return Part(kept, f"4·s·n·H·h + {scores}·B·H·T²")
+
+
+def _softmax(z: Sizes) -> int:
+    """Bytes a score: in fp32, and its cast."""
+    return 4 if z.s == 4 else 4 + z.s
+
+
+def windowed(z: Sizes, of_buffer: bool = False) -> Part:
+    """What PyTorch's sdpa keeps more than flash attention under a window, whose mask it is given:
+    keys and values for every query head, and the mask in the values' width, layer by layer.
+    Where values were in one buffer with queries and keys (`of_buffer`), it is gone."""
+    heads = z.H - 3 * z.K if of_buffer else 2 * (z.H - z.K)
+    said = "(H − 3K)" if of_buffer else "2·(H − K)"
+    return Part(z.s * z.n * z.h * heads + z.s * z.B * z.T**2, f"s·n·h·{said} + s·B·T²")
 
 
 def recomputed_attention(z: Sizes) -> Part:
@@ -103,9 +118,10 @@ def olmo_head_norms(z: Sizes) -> Part:
     return Part(8 * z.n * (z.H + z.K) * z.h + 8 * z.n, "8·e + 8n")
 
 
-def gated_mlp(z: Sizes, tensors: int = 4) -> Part:
-    """Gate, up, the gate's activation and their product; a ReLU keeps no gate."""
-    return Part(tensors * z.s * z.n * z.F, f"{tensors}·s·n·F")
+def gated_mlp(z: Sizes, inside: int) -> Part:
+    """Up, the gate's activation and their product, and `inside` what the activation function
+    keeps (specs.activations): the gate (SiLU), nothing (ReLU), several tensors."""
+    return Part((3 + inside) * z.s * z.n * z.F, f"{3 + inside}·s·n·F")
 
 
 def fused_flash_attention(z: Sizes, rng: int = RNG) -> Part:
@@ -116,8 +132,7 @@ def fused_flash_attention(z: Sizes, rng: int = RNG) -> Part:
 
 
 def plain_mlp(z: Sizes, inside: int) -> Part:
-    """The second matmul's input, and `inside` what the activation function keeps: nothing
-    (ReLU), its input (GELU), several tensors (GELU written out)."""
+    """The second matmul's input, and `inside` what the activation function keeps."""
     return Part((1 + inside) * z.s * z.n * z.F, f"{1 + inside}·s·n·F")
 
 
@@ -128,10 +143,27 @@ def fused_projections(z: Sizes, rng: int = RNG, rotated: bool = False) -> Part:
     return Part(times * z.s * z.n * z.d + 4 * z.n * z.H + rng, f"{times}·s·n·d + 4·n·H")
 
 
-def routed_experts(z: Sizes, E: int, k: int) -> Part:
+def plain_eager_attention(z: Sizes, upcast: bool) -> Part:
+    """Queries, keys, values and what they attend to (h·H = d), and the scores' softmax: in the
+    values' width (GPT-2), or in fp32 with its cast (`upcast`)."""
+    scores = _softmax(z) if upcast else z.s
+    return Part(4 * z.s * z.n * z.d + scores * z.B * z.H * z.T**2, f"4·s·n·d + {scores}·B·H·T²")
+
+
+def projected(z: Sizes, width: int) -> Part:
+    """Inputs of the matrices into d and to the head, of OPT's table of another `width`."""
+    return Part(2 * z.s * z.n * width, f"2·s·n·{width}")
+
+
+def logit_cap(z: Sizes) -> Part:
+    """The tanh of the logits, before they are scaled back."""
+    return Part(z.s * z.n * z.V, "s·n·V")
+
+
+def routed_experts(z: Sizes, E: int, k: int, inside: int) -> Part:
     """k experts for every token, each gated, and the router (F is an expert's width)."""
-    kept = z.s * z.n * k * (4 * z.F + 2 * z.d) + 4 * z.n * E + 4 * z.n + 8 * z.n * k
-    return Part(kept, "s·n·k·(4F + 2d) + 4·n·E + 4n + 8·n·k")
+    kept = z.s * z.n * k * ((3 + inside) * z.F + 2 * z.d) + 4 * z.n * E + 4 * z.n + 8 * z.n * k
+    return Part(kept, f"s·n·k·({3 + inside}F + 2d) + 4·n·E + 4n + 8·n·k")
 
 
 def korthikanti(z: Sizes, scores: bool) -> Part:

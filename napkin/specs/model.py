@@ -52,6 +52,7 @@ class Experts:
     shared_gate: bool = False
     router_bias: bool = False
     bias: bool = False
+    activation: str = "silu"  # of their gates
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,8 @@ class Model:
     norms: int = 2  # a layer
     norm_weights: int = 1  # per value: 2 with a bias, 0 without either
     final_norm: bool = True
+    score_cap: bool = False  # attention's scores go through a tanh
+    logit_cap: bool = False  # so do the logits
     longest: int | None = None  # tokens of a sequence
     notes: tuple[str, ...] = ()
     # What config.json says of it, for who builds the very model.

@@ -15,7 +15,7 @@ from napkin.questions.step.states import Setup, States
 from napkin.specs.model import Model, Stack
 
 Alive = tuple[Quantity, ...]
-MLPS = ("MLP", "experts")
+MLPS, CASTS = ("MLP", "experts"), "cast weights"
 
 
 class _Parts(NamedTuple):
@@ -25,10 +25,15 @@ class _Parts(NamedTuple):
     head: list[Quantity]
     last_norm: Quantity
     block: Quantity  # what a layer keeps that is computed again
+    windowed: Quantity | None  # what a layer with a short window keeps more
 
     @property
     def layer(self) -> list[Quantity]:
         return list(self.by_name.values())
+
+    @property
+    def largest_layer(self) -> list[Quantity]:
+        return self.layer if self.windowed is None else [*self.layer, self.windowed]
 
 
 class _Gradients(NamedTuple):
@@ -98,12 +103,12 @@ def of_transformer(model: Model, N: Quantity, setup: Setup, source: str) -> Step
     """Raises NapkinError for layers that were never measured."""
     how, s = setup.how, setup.precision.weights
     kept = of_model(model, setup.micro_batch, setup.seq_len, s, how)
-    z = sizes(model, setup.micro_batch, setup.seq_len, s)
+    z = sizes(model, setup.micro_batch, setup.seq_len, 2 if how.autocast else s)
     held = kinds.states(N, setup, source)
     L = size("L", "layers", model.layers)
     parts = _parts(kept)
-    layer = [parts.block] if how.recompute == "full" else parts.layer
-    A = memory.activations(L, layer, parts.head)
+    of_layers = _of_layers(kept, parts, L, how.recompute == "full")
+    A = memory.activations(of_layers, parts.head)
     loss = None
     if not how.chunked_loss:
         part = activations.loss_backward(z)
@@ -114,13 +119,17 @@ def of_transformer(model: Model, N: Quantity, setup: Setup, source: str) -> Step
     if how.recompute == "full" and how.attention == "eager":
         work = _traced("a_work", "scores at work, one layer", activations.scores_forward(z))
         forward.append([A, work, Z, before])
+    if how.recompute == "full" and CASTS in parts.by_name:
+        # Autocast holds them until its context ends, whatever is computed again.
+        casts = memory.of_each("A_casts", "cast weights of all layers", L, parts.by_name[CASTS])
+        forward.append([A, casts, Z, before])
     others = _Gradients(
         _of_head(model, held, setup),
         _late(model, N, held, setup),
         _tied(model, held, setup),
         kinds.unshared(model, held, setup),
     )
-    backward = _backward(z, setup, held, parts, L, others)
+    backward = _backward(z, setup, held, parts, L, of_layers, others)
     moments = [
         ("forward", "2N", forward),
         ("loss", "", [[A, loss, Z, before]]),
@@ -129,15 +138,26 @@ def of_transformer(model: Model, N: Quantity, setup: Setup, source: str) -> Step
     return _step(model, N, setup, source, held, moments, A, loss, kept.notes)
 
 
+def _of_layers(kept: Kept, parts: _Parts, L: Quantity, full: bool) -> Quantity:
+    """What all layers keep, the head apart."""
+    if full:
+        return memory.of_layers(L, [parts.block], None)
+    more = None
+    if parts.windowed is not None:
+        L_w = size("L_w", "layers with a window", kept.windowed_layers)
+        more = memory.of_each("A_windows", "more, layers with a window", L_w, parts.windowed)
+    return memory.of_layers(L, parts.layer, more)
+
+
 def _parts(kept: Kept) -> _Parts:
     layer = {
         name: _traced(f"a_{name}", f"{name}, one layer", part) for name, part in kept.layer.items()
     }
     head = {name: _traced(f"a_{name}", name, part) for name, part in kept.head.items()}
     norm = head["final norm"] if "final norm" in head else head["head input"]
-    return _Parts(
-        layer, list(head.values()), norm, _traced("a_block", "input, one layer", kept.block)
-    )
+    block = _traced("a_block", "input, one layer", kept.block)
+    windowed = kept.windowed and _traced("a_window", "under a window, one layer", kept.windowed)
+    return _Parts(layer, list(head.values()), norm, block, windowed)
 
 
 def _traced(symbol: str, label: str, part: Part) -> Quantity:
@@ -146,12 +166,18 @@ def _traced(symbol: str, label: str, part: Part) -> Quantity:
 
 
 def _backward(
-    z: Sizes, setup: Setup, held: States, parts: _Parts, L: Quantity, others: _Gradients
+    z: Sizes,
+    setup: Setup,
+    held: States,
+    parts: _Parts,
+    L: Quantity,
+    layers: Quantity,
+    others: _Gradients,
 ) -> list[list[Quantity | None]]:
     """Its moments: in the last norm; in the last layer, whose MLP comes before its attention; and
     at the end, with every gradient. Where layers are computed again, in the first layer too,
     the others' inputs gone by then."""
-    how, layer, block = setup.how, parts.layer, parts.block
+    how, layer, block = setup.how, parts.largest_layer, parts.block
     full, eager = how.recompute == "full", how.attention == "eager"
     before = held.gradients if setup.grad_accum > 1 else None
     mlp = _traced("a_inside", "inside the MLP", activations.inside_mlp(z, full))
@@ -172,7 +198,7 @@ def _backward(
                 left = memory.layers_and_one(f"{symbol}_attn", label, inputs, block, without_mlp)
                 moments.append([left, scores, there, others.block])
         return [*moments, end]
-    of_layers = memory.of_layers("A_layers", "activations of the layers", L, layer)
+    of_layers = memory.as_much("A_layers", "activations of the layers", layers)
     norm = _traced("a_norm", "inside the last norm", activations.inside_norm(z))
     moments = [
         [of_layers, parts.last_norm, norm, before, others.block],

@@ -120,22 +120,24 @@ def _of_model(
         "grad_accum": accumulated,
         "step": step,
         "bucket_view": options.switch("bucket_view", given.get("bucket_view", False)),
-        "how": _how(given, precision),
+        "how": _how(about, given, tokens, precision),
     }
 
 
-def _how(given: Given, precision: str) -> How:
+def _how(about: Model | Stack, given: Given, tokens: int, precision: str) -> How:
     """How the layers are written."""
 
     def one(option: str, known: tuple[str, ...]) -> str:
         return options.choice(option, given.get(option, known[0]), known)
 
+    formula = one("activations", blocks.FORMULAS)
+    usual = blocks.usual_attention(about, tokens) if formula == "measured" else "flash"
     return How(
-        attention=one("attention", blocks.ATTENTION),
+        attention=options.choice("attention", given.get("attention", usual), blocks.ATTENTION),
         norm=one("norm", blocks.NORMS),
         recompute=one("recompute", subject.RECOMPUTE),
         chunked_loss=options.switch("chunked_loss", given.get("chunked_loss", False)),
-        formula=one("activations", blocks.FORMULAS),
+        formula=formula,
         autocast=precision == "amp",
     )
 

@@ -1,6 +1,7 @@
 """What Llama and its kin have in common, as config.json says it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from napkin.errors import quoted
@@ -56,7 +57,9 @@ def decoder(
         layers=layers,
         attention=_attention(config, default, d_model, latent, attention or {}),
         mlp=_mlp(config, default, mlp_bias) if moe_layers < layers else None,
-        experts=experts if moe_layers else None,
+        experts=replace(experts, activation=_activation(config))
+        if experts and moe_layers
+        else None,
         moe_layers=moe_layers,
         windows=() if slides is None else _windows(config, layers, window, slides),
         tied=config.flag("tie_word_embeddings", tied),
@@ -67,8 +70,11 @@ def decoder(
 
 def _mlp(config: Config, default: Sizes, bias: bool) -> Mlp:
     width = config.main_size("intermediate_size", default=default.d_ff)
-    kind = config.word("hidden_activation", config.word("hidden_act", "silu"))
-    return Mlp(width, True, bias, kind)
+    return Mlp(width, True, bias, _activation(config))
+
+
+def _activation(config: Config) -> str:
+    return config.word("hidden_activation", config.word("hidden_act", "silu"))
 
 
 def _attention(

@@ -74,6 +74,8 @@ def gemma2(config: Config) -> Model:
         window=window,
         slides=every(2),
         norms=4,
+        score_cap=config.has_number("attn_logit_softcapping", True),
+        logit_cap=config.has_number("final_logit_softcapping", True),
         tied=True,
     )
 
@@ -89,6 +91,7 @@ def gemma3(config: Config) -> Model:
         window=window,
         slides=every(pattern),
         norms=4,
+        logit_cap=config.has_number("final_logit_softcapping", False),
         tied=True,
     )
 

@@ -46,11 +46,9 @@ def flash_attention(z: Sizes, rng: int = RNG) -> Part:
 
 
 def eager_attention(z: Sizes, capped: bool = False) -> Part:
-    """Keys and values for every query head, the scores' softmax in fp32 and its cast, and the
-    tanh where the scores are capped."""
-    scores = _softmax(z) + (z.s if capped else 0)
-    kept = 4 * z.s * z.n * z.H * z.h + scores * z.B * z.H * z.T**2
-    return Part(kept, f"4·s·n·H·h + {scores}·B·H·T²")
+    """Keys and values for every query head, and the scores."""
+    scores = scores_kept(z, upcast=True, capped=capped)
+    return Part(4 * z.s * z.n * z.H * z.h + scores.bytes, f"4·s·n·H·h + {scores.formula}")
 
 
 def _softmax(z: Sizes) -> int:
@@ -144,10 +142,9 @@ def fused_projections(z: Sizes, rng: int = RNG, rotated: bool = False) -> Part:
 
 
 def plain_eager_attention(z: Sizes, upcast: bool) -> Part:
-    """Queries, keys, values and what they attend to (h·H = d), and the scores' softmax: in the
-    values' width (GPT-2), or in fp32 with its cast (`upcast`)."""
-    scores = _softmax(z) if upcast else z.s
-    return Part(4 * z.s * z.n * z.d + scores * z.B * z.H * z.T**2, f"4·s·n·d + {scores}·B·H·T²")
+    """Queries, keys, values and what they attend to (h·H = d), and the scores."""
+    scores = scores_kept(z, upcast)
+    return Part(4 * z.s * z.n * z.d + scores.bytes, f"4·s·n·d + {scores.formula}")
 
 
 def projected(z: Sizes, width: int) -> Part:
@@ -195,30 +192,57 @@ def loss_backward(z: Sizes) -> Part:
 
 def inside_mlp(z: Sizes, recomputed: bool) -> Part:
     """Gradients on the way through a layer's MLP; measured on whole steps, within some percent."""
-    if recomputed:
+    if not recomputed:
+        return Part(2 * z.s * z.n * (z.F + z.d), "2·s·n·(F + d)")
+    if z.s == 4:  # that of the residual stream is in the layer's count, which has its input twice
         return Part(2 * z.s * z.n * z.F, "2·s·n·F")
-    return Part(2 * z.s * z.n * (z.F + z.d), "2·s·n·(F + d)")
+    return Part(z.s * z.n * (2 * z.F + z.d), "s·n·(2F + d)")
+
+
+def inside_normed_mlp(z: Sizes) -> Part:
+    """The same, recomputed, where a norm after the MLP is done by then."""
+    part = inside_mlp(z, recomputed=True)
+    return Part(part.bytes - 8 * z.n * z.d, f"{part.formula} − 8·n·d")
+
+
+def inside_experts(z: Sizes, k: int) -> Part:
+    """The same of routed experts: gradients inside, their outputs' places free again."""
+    return Part(z.s * z.n * k * (2 * z.F - z.d), "s·n·k·(2F − d)")
+
+
+def inside_weighting(z: Sizes, k: int) -> Part:
+    """Gradients of the experts' weighted outputs, in fp32, and of the residual stream."""
+    return Part(12 * z.n * k * z.d + z.s * z.n * z.d, "12·n·k·d + s·n·d")
 
 
 def inside_norm(z: Sizes) -> Part:
-    """Gradients on the way through the last norm: four tensors in fp32."""
+    """Gradients on the way through a norm: four tensors in fp32."""
     return Part(16 * z.n * z.d, "16·n·d")
 
 
-def scores_backward(z: Sizes) -> Part:
-    """Gradients of eager attention's softmax, in fp32 and in the values' own."""
-    return Part((4 + z.s) * z.B * z.H * z.T**2, f"{4 + z.s}·B·H·T²")
+def scores_backward(z: Sizes, upcast: bool) -> Part:
+    """Gradients of eager attention's softmax: in fp32 and in the values' own width, or all in
+    the latter (GPT-2)."""
+    width = 4 + z.s if upcast else 2 * z.s
+    return Part(width * z.B * z.H * z.T**2, f"{width}·B·H·T²")
 
 
-def scores_kept(z: Sizes) -> Part:
-    """What a layer's eager attention keeps of its scores, once they are made again."""
-    cast = 0 if z.s == 4 else z.s
-    return Part((4 + cast) * z.B * z.H * z.T**2, f"{4 + cast}·B·H·T²")
+def scores_kept(z: Sizes, upcast: bool, capped: bool = False) -> Part:
+    """What a layer's eager attention keeps of its scores: the softmax, in the values' width or
+    in fp32 with its cast (`upcast`), and the tanh where they are capped."""
+    width = (_softmax(z) if upcast else z.s) + (z.s if capped else 0)
+    return Part(width * z.B * z.H * z.T**2, f"{width}·B·H·T²")
 
 
-def scores_forward(z: Sizes) -> Part:
-    """Scores, their softmax in fp32 and its cast, at once."""
-    return Part(8 * z.B * z.H * z.T**2, "8·B·H·T²")
+def scores_forward(z: Sizes, upcast: bool) -> Part:
+    """Scores, their softmax and its cast, at once."""
+    width = 8 if upcast else 2 * z.s
+    return Part(width * z.B * z.H * z.T**2, f"{width}·B·H·T²")
+
+
+def mask(z: Sizes, count: int) -> Part:
+    """Eager attention's masks, one of each kind of layer, which checkpoints hold."""
+    return Part(count * z.s * z.B * z.T**2, f"{count}·s·B·T²")
 
 
 def stack(B: int, d: int, L: int, s: int) -> Part:

@@ -33,15 +33,27 @@ class How:
 
 
 @dataclass(frozen=True, slots=True)
+class Scores:
+    """Of one layer's eager attention: what is there of them beside what is kept."""
+
+    forward: Part
+    backward: Part
+    again: Part  # kept, once they are made again
+
+
+@dataclass(frozen=True, slots=True)
 class Kept:
     """Bytes by part, of one layer and of the head with the loss."""
 
     layer: Parts
     head: Parts
     block: Part  # what a checkpointed layer keeps
+    inside: Parts  # what comes and goes in a layer's backward pass, at each of its full moments
     notes: tuple[str, ...] = ()
     windowed: Part | None = None  # what one of the layers with a short window keeps more
     windowed_layers: int = 0
+    scores: Scores | None = None
+    mask: Part | None = None  # held until the last layer that is computed again
 
 
 LLAMA = ("llama", "mistral", "qwen2", "qwen3", "phi3", "mixtral", "qwen3_moe")
@@ -75,12 +87,34 @@ def of_model(model: Model, B: int, T: int, s: int, how: How) -> Kept:
         raise options.error("norm", f"fused norms of {kind} were never measured")
     z = sizes(model, B, T, s)
     found = (_gpt if kind in gpt.NAMES else _rotary)(model, z, how)
-    short = short_windows(model, T) if how.attention == "sdpa" else 0
+    notes = (APART[kind],) if kind in APART else ()
+    if how.attention == "sdpa":
+        return replace(_under_windows(model, found, z), notes=notes)
+    if how.attention == "eager":
+        return replace(_with_scores(model, found, z, how), notes=notes)
+    return replace(found, notes=notes)
+
+
+def _under_windows(model: Model, found: Kept, z: Sizes) -> Kept:
+    """With what sdpa keeps more where it is given a mask."""
+    short = short_windows(model, z.T)
+    if not short:
+        return found
+    more = kept.windowed(z, of_buffer=model.architecture == "phi3")
+    return replace(found, windowed=more, windowed_layers=short)
+
+
+def _with_scores(model: Model, found: Kept, z: Sizes, how: How) -> Kept:
+    """With the scores that eager attention has at work."""
+    upcast = model.architecture != "gpt2"
+    scores = Scores(
+        kept.scores_forward(z, upcast),
+        kept.scores_backward(z, upcast),
+        kept.scores_kept(z, upcast, model.score_cap),
+    )
+    masks = 2 if 0 < sum(layers for _, layers in model.windows) < model.layers else 1
     return replace(
-        found,
-        windowed=kept.windowed(z, of_buffer=kind == "phi3") if short else None,
-        windowed_layers=short,
-        notes=(APART[kind],) if kind in APART else (),
+        found, scores=scores, mask=kept.mask(z, masks) if how.recompute == "full" else None
     )
 
 
@@ -127,7 +161,24 @@ def _rotary(model: Model, z: Sizes, how: How) -> Kept:
         # Windows and full attention have each their own.
         both = kind == "gemma3_text" and 0 < sum(n for _, n in model.windows) < model.layers
         head["rotary"] = kept.rotary(z, z.h, each, 2 if both else 1)
-    return Kept(layer, head | _loss(model, z, how), kept.block_input(z))
+    return Kept(
+        layer, head | _loss(model, z, how), kept.block_input(z), _inside_layer(model, z, how)
+    )
+
+
+def _inside_layer(model: Model, z: Sizes, how: How) -> Parts:
+    """Gradients on the way through a layer, by where they are."""
+    again = how.recompute == "full"
+    found = {"MLP": kept.inside_mlp(z, again)}
+    if model.experts is not None and again:
+        k = model.experts.active
+        found = {
+            "experts": kept.inside_experts(z, k),
+            "weighting": kept.inside_weighting(z, k),
+        }
+    if again and (model.norms == 4 or model.architecture == "olmo2"):
+        found = {"MLP": kept.inside_normed_mlp(z), "norm after": kept.inside_norm(z)}
+    return found
 
 
 def _by_korthikanti(model: Model, z: Sizes, how: How) -> Kept:
@@ -139,7 +190,9 @@ def _by_korthikanti(model: Model, z: Sizes, how: How) -> Kept:
     head = {"final norm": Part(2 * z.s * z.n * z.d, "2·s·n·d")} | _loss(model, z, how)
     scores = "scores kept" if stored else "scores not kept"
     note = f"layers by Korthikanti et al.'s formula of a GPT block with dropout, {scores}"
-    return Kept(layer, head, kept.block_input(z), (note,))
+    inside = _inside_layer(model, z, how)
+    whole = Kept(layer, head, kept.block_input(z), inside, (note,))
+    return _with_scores(model, whole, z, how) if how.attention == "eager" else whole
 
 
 def _autocast(model: Model, z: Sizes, how: How) -> Kept:
@@ -159,7 +212,9 @@ def _autocast(model: Model, z: Sizes, how: How) -> Kept:
     }
     if how.recompute != "full":
         head["rotary"] = kept.rotary(z, z.h, 4)
-    return Kept(layer, head | _loss(model, z, how), kept.block_input(z._replace(s=4)))
+    block, inside = kept.block_input(z._replace(s=4)), _inside_layer(model, z, how)
+    whole = Kept(layer, head | _loss(model, z, how), block, inside)
+    return _under_windows(model, whole, z) if how.attention == "sdpa" else whole
 
 
 def _refuse_under_autocast(model: Model, z: Sizes, how: How) -> None:
@@ -171,13 +226,10 @@ def _refuse_under_autocast(model: Model, z: Sizes, how: How) -> None:
     if activation not in ACTIVATIONS_UNDER_AUTOCAST:
         problem = f"an MLP's {quoted(activation)} was never measured under amp"
         raise options.error("precision", problem)
-    for option, value, usual in (
-        ("attention", how.attention, "flash"),
-        ("norm", how.norm, "upcast"),
-    ):
-        if value != usual:
-            problem = f"{value} was never measured under --precision amp; write {usual}"
-            raise options.error(option, problem)
+    if how.attention == "eager":
+        raise options.error("attention", "eager was never measured under --precision amp")
+    if how.norm == "fused":
+        raise options.error("norm", "fused was never measured under --precision amp")
     if how.chunked_loss:
         raise options.error("chunked_loss", "was never measured under --precision amp")
 
@@ -224,7 +276,9 @@ def _gpt(model: Model, z: Sizes, how: How) -> Kept:
         head["projections"] = kept.projected(z, model.table_width)
     if kind == "gpt_neox" and how.recompute != "full":
         head["rotary"] = kept.rotary(z, _rotated(model, z), z.s)
-    return Kept(layer, head | _loss(model, z, how), kept.block_input(z))
+    return Kept(
+        layer, head | _loss(model, z, how), kept.block_input(z), _inside_layer(model, z, how)
+    )
 
 
 def _rotated(model: Model, z: Sizes) -> int:

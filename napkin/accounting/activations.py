@@ -58,11 +58,14 @@ def _softmax(z: Sizes) -> int:
 
 def windowed(z: Sizes, of_buffer: bool = False) -> Part:
     """What PyTorch's sdpa keeps more than flash attention under a window, whose mask it is given:
-    keys and values for every query head, and the mask in the values' width, layer by layer.
-    Where values were in one buffer with queries and keys (`of_buffer`), it is gone."""
-    heads = z.H - 3 * z.K if of_buffer else 2 * (z.H - z.K)
-    said = "(H − 3K)" if of_buffer else "2·(H − K)"
-    return Part(z.s * z.n * z.h * heads + z.s * z.B * z.T**2, f"s·n·h·{said} + s·B·T²")
+    the mask in the values' width, layer by layer, and keys and values for every query head. One
+    head for all is a view; where values were in one buffer with queries and keys (`of_buffer`),
+    that is gone."""
+    mask = z.s * z.B * z.T**2
+    if z.K in (1, z.H):
+        return Part(mask, "s·B·T²")
+    heads, said = (z.H - 3 * z.K, "H − 3K") if of_buffer else (2 * (z.H - z.K), "2H − 2K")
+    return Part(z.s * z.n * z.h * heads + mask, f"s·n·h·({said}) + s·B·T²")
 
 
 def recomputed_attention(z: Sizes) -> Part:

@@ -220,7 +220,7 @@ def _words(run: _Run, f: _Figures) -> Words:
     size = units.count(run.subject.N.value)
     gpus = "1 GPU" if f.n_min.value == 1 else f"{f.n_min.value:,} GPUs"
     state = f"{units.figures(STATE.value)} B × {size} = {f.S}"
-    needs = f"states need at least {gpus}: {state}, which is without activations"
+    needs = f"states need at least {gpus}: {state} of training state"
     enough = run.n.value >= f.n_min.value
     counted = run.subject.counted() or [COUNTED]
     return Words(

@@ -27,7 +27,7 @@ KINDS = (
     *("activations", "loss", "temporaries"),
 )
 BAR = 20  # letters
-NOT_COUNTED = "not counted: workspaces, fragmentation"
+NOT_COUNTED = "workspaces, fragmentation"
 
 
 def answered(asked: Asked, headline: str = "") -> Answer:
@@ -95,13 +95,23 @@ def _words(asked: Asked, step: Step, total: Quantity, headline: str) -> Words:
         notes.append("states alone: --model shows activations and the phases of a step too")
     notes += _others(asked)
     if asked.about is not None:
-        notes += [*settings.assumed(asked.about, asked.setup), NOT_COUNTED, *step.notes]
+        notes += [
+            *settings.assumed(asked.about, asked.setup),
+            _not_counted(asked.room),
+            *step.notes,
+        ]
         notes += [*asked.about.notes]
     if asked.setup.optimizer.note:
         notes.append(asked.setup.optimizer.note)
     notes += asked.room.notes
     said = units.gb_and_gib(total.value)
     return Words(f"{headline}{said}", condition, notes, warnings)
+
+
+def _not_counted(room: Room) -> str:
+    """A memory that is given holds the context too."""
+    context = "CUDA's context (0.5 to 1.5 GB), " if room.hardware is None else ""
+    return f"not counted: {context}{NOT_COUNTED}"
 
 
 def on_how_many(gpus: int, room: Room) -> str:

@@ -34,6 +34,10 @@ class _Parts(NamedTuple):
         return list(self.by_name.values())
 
     @property
+    def outside(self) -> list[Quantity]:
+        return self.head if self.mask is None else [*self.head, self.mask]
+
+    @property
     def mlp(self) -> list[Quantity]:
         return [each for name, each in self.by_name.items() if name in MLPS]
 
@@ -119,7 +123,7 @@ def of_transformer(model: Model, N: Quantity, setup: Setup, source: str) -> Step
     L = size("L", "layers", model.layers)
     parts = _parts(kept)
     of_layers = _of_layers(kept, parts, L, how.recompute == "full")
-    A = memory.activations(of_layers, [*parts.head, *([parts.mask] if parts.mask else [])])
+    A = memory.activations(of_layers, parts.outside)
     loss = None
     if not how.chunked_loss:
         part = activations.loss_backward(z)

@@ -25,6 +25,17 @@ OF_A_MODEL = (
 )
 OF_A_TRANSFORMER = ("recompute", "attention", "norm", "chunked_loss", "activations")
 
+# Of layers whose window is no longer than the sequence.
+WINDOWED = {
+    "sdpa": [
+        "under a window sdpa keeps keys and values for every query head, and a mask a layer; "
+        "FlashAttention 2 does not (--attention flash)"
+    ],
+    "flash": [
+        "under a window this is FlashAttention 2; PyTorch's sdpa keeps more (--attention sdpa)"
+    ],
+}
+
 Given = dict[str, Any]
 
 
@@ -161,6 +172,9 @@ def assumed(about: Model | Stack, setup: Setup) -> list[str]:
     ]
     if how.formula == "measured":
         found[1] += f", {norms}, no dropout"
-    if how.recompute == "selective" and how.attention == "flash":
-        found.append("flash attention keeps no scores: selective recomputation changes nothing")
+    if how.recompute == "selective" and how.attention != "eager":
+        kernel = f"{how.attention} attention"
+        found.append(f"{kernel} keeps no scores: selective recomputation changes nothing")
+    if how.formula == "measured" and blocks.short_windows(about, setup.seq_len):
+        found += WINDOWED.get(how.attention, [])
     return [*found, f"{ends}, no KV cache, logits not held"]

@@ -92,8 +92,15 @@ def test_tt_01_the_sparse_peak_comes_with_a_warning() -> None:
 def test_a_cluster_too_small_for_the_state_is_told_so() -> None:
     found = answer("train-time --params 70e9 --tokens 15e12 --gpus 8")
     assert found["warnings"] == [
-        "does not fit: 16 B × 70B = 1.12 TB of training state needs at least 14 of these GPUs"
+        "states need at least 14 GPUs: 16 B × 70B = 1.12 TB of training state"
     ]
+
+
+def test_of_states_alone_nothing_is_said_to_fit() -> None:
+    found = answer("train-time --params 8e9 --tokens 1e12 --gpus 8")
+    said = "states need at least 2 GPUs: 16 B × 8B = 128 GB of training state"
+    assert said in found["notes"]
+    assert not any("fit" in each for each in found["notes"] + found["warnings"])
 
 
 def test_max_model_says_what_bound_it_is() -> None:

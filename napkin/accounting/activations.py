@@ -51,11 +51,27 @@ def flash_attention(z: Sizes, rng: int = RNG) -> Part:
     return Part(kept, "s·n·h·(2H + 2K) + 4·n·H")
 
 
-def eager_attention(z: Sizes) -> Part:
-    """Keys and values for every query head, the scores' softmax in fp32 and its cast."""
-    cast = 0 if z.s == 4 else z.s
-    kept = 4 * z.s * z.n * z.H * z.h + (4 + cast) * z.B * z.H * z.T**2
-    return Part(kept, f"4·s·n·H·h + {4 + cast}·B·H·T²")
+def eager_attention(z: Sizes, capped: bool = False) -> Part:
+    """Keys and values for every query head, and the scores."""
+    scores = scores_kept(z, upcast=True, capped=capped)
+    return Part(4 * z.s * z.n * z.H * z.h + scores.bytes, f"4·s·n·H·h + {scores.formula}")
+
+
+def _softmax(z: Sizes) -> int:
+    """Bytes a score: in fp32, and its cast."""
+    return 4 if z.s == 4 else 4 + z.s
+
+
+def windowed(z: Sizes, of_buffer: bool = False) -> Part:
+    """What PyTorch's sdpa keeps more than flash attention under a window, whose mask it is given:
+    the mask in the values' width, layer by layer, and keys and values for every query head. One
+    head for all is a view; where values were in one buffer with queries and keys (`of_buffer`),
+    that is gone."""
+    mask = z.s * z.B * z.T**2
+    if z.K in (1, z.H):
+        return Part(mask, "s·B·T²")
+    heads, said = (z.H - 3 * z.K, "H − 3K") if of_buffer else (2 * (z.H - z.K), "2H − 2K")
+    return Part(z.s * z.n * z.h * heads + mask, f"s·n·h·({said}) + s·B·T²")
 
 
 def recomputed_attention(z: Sizes) -> Part:
@@ -109,9 +125,10 @@ def olmo_head_norms(z: Sizes) -> Part:
     return Part(8 * z.n * (z.H + z.K) * z.h + 8 * z.n, "8·e + 8n")
 
 
-def gated_mlp(z: Sizes, tensors: int = 4) -> Part:
-    """Gate, up, the gate's activation and their product; a ReLU keeps no gate."""
-    return Part(tensors * z.s * z.n * z.F, f"{tensors}·s·n·F")
+def gated_mlp(z: Sizes, inside: int) -> Part:
+    """Up, the gate's activation and their product, and `inside` what the activation function
+    keeps (specs.activations): the gate (SiLU), nothing (ReLU), several tensors."""
+    return Part((3 + inside) * z.s * z.n * z.F, f"{3 + inside}·s·n·F")
 
 
 def fused_flash_attention(z: Sizes, rng: int = RNG) -> Part:
@@ -122,8 +139,7 @@ def fused_flash_attention(z: Sizes, rng: int = RNG) -> Part:
 
 
 def plain_mlp(z: Sizes, inside: int) -> Part:
-    """The second matmul's input, and `inside` what the activation function keeps: nothing
-    (ReLU), its input (GELU), several tensors (GELU written out)."""
+    """The second matmul's input, and `inside` what the activation function keeps."""
     return Part((1 + inside) * z.s * z.n * z.F, f"{1 + inside}·s·n·F")
 
 
@@ -134,10 +150,26 @@ def fused_projections(z: Sizes, rng: int = RNG, rotated: bool = False) -> Part:
     return Part(times * z.s * z.n * z.d + 4 * z.n * z.H + rng, f"{times}·s·n·d + 4·n·H")
 
 
-def routed_experts(z: Sizes, E: int, k: int) -> Part:
+def plain_eager_attention(z: Sizes, upcast: bool) -> Part:
+    """Queries, keys, values and what they attend to (h·H = d), and the scores."""
+    scores = scores_kept(z, upcast)
+    return Part(4 * z.s * z.n * z.d + scores.bytes, f"4·s·n·d + {scores.formula}")
+
+
+def projected(z: Sizes, width: int) -> Part:
+    """Inputs of the matrices into d and to the head, of OPT's table of another `width`."""
+    return Part(2 * z.s * z.n * width, f"2·s·n·{width}")
+
+
+def logit_cap(z: Sizes) -> Part:
+    """The tanh of the logits, before they are scaled back."""
+    return Part(z.s * z.n * z.V, "s·n·V")
+
+
+def routed_experts(z: Sizes, E: int, k: int, inside: int) -> Part:
     """k experts for every token, each gated, and the router (F is an expert's width)."""
-    kept = z.s * z.n * k * (4 * z.F + 2 * z.d) + 4 * z.n * E + 4 * z.n + 8 * z.n * k
-    return Part(kept, "s·n·k·(4F + 2d) + 4·n·E + 4n + 8·n·k")
+    kept = z.s * z.n * k * ((3 + inside) * z.F + 2 * z.d) + 4 * z.n * E + 4 * z.n + 8 * z.n * k
+    return Part(kept, f"s·n·k·({3 + inside}F + 2d) + 4·n·E + 4n + 8·n·k")
 
 
 def korthikanti(z: Sizes, scores: bool) -> Part:
@@ -169,30 +201,57 @@ def loss_backward(z: Sizes) -> Part:
 
 def inside_mlp(z: Sizes, recomputed: bool) -> Part:
     """Gradients on the way through a layer's MLP; measured on whole steps, within some percent."""
-    if recomputed:
+    if not recomputed:
+        return Part(2 * z.s * z.n * (z.F + z.d), "2·s·n·(F + d)")
+    if z.s == 4:  # that of the residual stream is in the layer's count, which has its input twice
         return Part(2 * z.s * z.n * z.F, "2·s·n·F")
-    return Part(2 * z.s * z.n * (z.F + z.d), "2·s·n·(F + d)")
+    return Part(z.s * z.n * (2 * z.F + z.d), "s·n·(2F + d)")
+
+
+def inside_normed_mlp(z: Sizes) -> Part:
+    """The same, recomputed, where a norm after the MLP is done by then."""
+    part = inside_mlp(z, recomputed=True)
+    return Part(part.bytes - 8 * z.n * z.d, f"{part.formula} − 8·n·d")
+
+
+def inside_experts(z: Sizes, k: int) -> Part:
+    """The same of routed experts: gradients inside, their outputs' places free again."""
+    return Part(z.s * z.n * k * (2 * z.F - z.d), "s·n·k·(2F − d)")
+
+
+def inside_weighting(z: Sizes, k: int) -> Part:
+    """Gradients of the experts' weighted outputs, in fp32, and of the residual stream."""
+    return Part(12 * z.n * k * z.d + z.s * z.n * z.d, "12·n·k·d + s·n·d")
 
 
 def inside_norm(z: Sizes) -> Part:
-    """Gradients on the way through the last norm: four tensors in fp32."""
+    """Gradients on the way through a norm: four tensors in fp32."""
     return Part(16 * z.n * z.d, "16·n·d")
 
 
-def scores_backward(z: Sizes) -> Part:
-    """Gradients of eager attention's softmax, in fp32 and in the values' own."""
-    return Part((4 + z.s) * z.B * z.H * z.T**2, f"{4 + z.s}·B·H·T²")
+def scores_backward(z: Sizes, upcast: bool) -> Part:
+    """Gradients of eager attention's softmax: in fp32 and in the values' own width, or all in
+    the latter (GPT-2)."""
+    width = 4 + z.s if upcast else 2 * z.s
+    return Part(width * z.B * z.H * z.T**2, f"{width}·B·H·T²")
 
 
-def scores_kept(z: Sizes) -> Part:
-    """What a layer's eager attention keeps of its scores, once they are made again."""
-    cast = 0 if z.s == 4 else z.s
-    return Part((4 + cast) * z.B * z.H * z.T**2, f"{4 + cast}·B·H·T²")
+def scores_kept(z: Sizes, upcast: bool, capped: bool = False) -> Part:
+    """What a layer's eager attention keeps of its scores: the softmax, in the values' width or
+    in fp32 with its cast (`upcast`), and the tanh where they are capped."""
+    width = (_softmax(z) if upcast else z.s) + (z.s if capped else 0)
+    return Part(width * z.B * z.H * z.T**2, f"{width}·B·H·T²")
 
 
-def scores_forward(z: Sizes) -> Part:
-    """Scores, their softmax in fp32 and its cast, at once."""
-    return Part(8 * z.B * z.H * z.T**2, "8·B·H·T²")
+def scores_forward(z: Sizes, upcast: bool) -> Part:
+    """Scores, their softmax and its cast, at once."""
+    width = 8 if upcast else 2 * z.s
+    return Part(width * z.B * z.H * z.T**2, f"{width}·B·H·T²")
+
+
+def mask(z: Sizes, count: int) -> Part:
+    """Eager attention's masks, one of each kind of layer, which checkpoints hold."""
+    return Part(count * z.s * z.B * z.T**2, f"{count}·s·B·T²")
 
 
 def stack(B: int, d: int, L: int, s: int) -> Part:

@@ -73,15 +73,20 @@ def copies(
     return define(symbol, label, whole if ranks is None else whole / ranks, "B")
 
 
-def activations(L: Quantity, layer: Sequence[Quantity], rest: Sequence[Quantity]) -> Quantity:
-    """A in B: what L layers keep, and the head."""
+def activations(layers: Quantity, rest: Sequence[Quantity]) -> Quantity:
+    """A in B: what all layers keep, and the head."""
+    return define("A", "activations", reduce(add, rest, layers), "B")
+
+
+def of_layers(L: Quantity, layer: Sequence[Quantity], more: Quantity | None) -> Quantity:
+    """In B, not yet a step: what L layers keep, and what some of them keep `more`."""
     formula = L * reduce(add, layer)
-    return define("A", "activations", reduce(add, rest, formula), "B")
+    return formula if more is None else formula + more
 
 
-def of_layers(symbol: str, label: str, L: Quantity, layer: Sequence[Quantity]) -> Quantity:
-    """In B: what L layers keep, without the head."""
-    return define(symbol, label, L * reduce(add, layer), "B")
+def of_each(symbol: str, label: str, L: Quantity, part: Quantity) -> Quantity:
+    """In B: a part of a layer, of L layers."""
+    return define(symbol, label, L * part, "B")
 
 
 def layers_and_one(

@@ -48,7 +48,9 @@ Recompute = Annotated[
     str | None,
     option(ASSUMPTIONS, "none|selective|full", "Activation recomputation (default none)."),
 ]
-Attention = Annotated[str | None, option(EXPERT, "flash|eager", "Default flash.")]
+Attention = Annotated[
+    str | None, option(EXPERT, "flash|sdpa|eager", "Default flash; under a window sdpa.")
+]
 Norm = Annotated[
     str | None, option(EXPERT, "upcast|fused", "Default upcast: in fp32, as transformers does.")
 ]

@@ -1,6 +1,7 @@
-"""The memory of one GPU: as its box says, as its driver reports, or as it is given."""
+"""The memory of one GPU: as its box says, as its driver or torch sees it, or as it is given."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from napkin import parsing, units
 from napkin.accounting import memory
@@ -9,6 +10,19 @@ from napkin.questions import options
 from napkin.questions.options import Text
 from napkin.questions.promised import DEFAULT_HARDWARE, device, how_found, printed_memory
 from napkin.specs import accelerators
+from napkin.specs.accelerator import Accelerator
+
+FITS, TIGHT, DOES_NOT_FIT = "fits", "tight", "does not fit"
+CONTEXT = 1.5e9  # B that CUDA's context takes before the first tensor
+ROOMY = 0.94  # of what is left: closer to it, an allocator's fragmentation may end the run
+
+
+class Limit(NamedTuple):
+    """What a process on one device can fill, in B."""
+
+    bytes: float
+    roomy: float  # up to which nothing is tight
+    said: str  # where that comes from
 
 
 @dataclass(slots=True)
@@ -21,6 +35,7 @@ class Room:
     said: str  # `H100 SXM`, or `80 GB (74.51 GiB)`
     hardware: str | None
     notes: list[str]
+    limit: Limit
     devices: int = 1  # of torch, in one package
     devices_meant: int = 1  # the same, where the name given is that of one of them
     wanted: str = ""  # that name
@@ -28,14 +43,14 @@ class Room:
     def usable(self, capacity: Quantity) -> Quantity:
         return capacity if self.reserve is None else memory.usable(capacity, self.reserve)
 
-    @property
-    def of_one_device(self) -> float:
-        """In B: what a rank of torch has."""
-        return self.capacity.value / self.devices
+    def verdict(self, peak: float) -> str:
+        """Whether as many bytes fit on one device, in a word."""
+        if peak <= self.limit.roomy:
+            return FITS
+        return TIGHT if peak <= self.limit.bytes else DOES_NOT_FIT
 
     def holds(self, peak: float) -> bool:
-        """Whether as many bytes fit on one device, as the figure on the box says."""
-        return peak <= self.of_one_device
+        return self.verdict(peak) != DOES_NOT_FIT
 
 
 def room(hardware: str | None, size: Text | None, reserve: Text | None) -> Room:
@@ -47,7 +62,9 @@ def room(hardware: str | None, size: Text | None, reserve: Text | None) -> Room:
         label = "memory of one GPU"
         capacity = options.quantity("memory", size, parsing.memory, "M₁", label, "B/GPU")
         notes = [] if hardware is None else [f"--memory stands in for that of {hardware}"]
-        return Room(capacity, None, held, units.gb_and_gib(capacity.value) + less, None, notes)
+        limit = Limit(capacity.value, ROOMY * capacity.value, "--memory")
+        size_said = units.gb_and_gib(capacity.value) + less
+        return Room(capacity, None, held, size_said, None, notes, limit)
     wanted = DEFAULT_HARDWARE if hardware is None else hardware
     accelerator = device(wanted)
     notes = how_found(accelerator, wanted)
@@ -55,7 +72,23 @@ def room(hardware: str | None, size: Text | None, reserve: Text | None) -> Room:
     visible = seen and given("M₁", "memory the driver reports", seen.value, "B/GPU", seen.source)
     said = accelerator.short_name + less
     devices = accelerator.devices_per_package
-    meant = accelerators.devices_meant(accelerator, wanted)
-    printed = printed_memory(accelerator)
-    key = accelerator.key
-    return Room(printed, visible, held, said, key, notes, devices, meant, wanted)
+    printed, limit = printed_memory(accelerator), _limit(accelerator)
+    meant, key = accelerators.devices_meant(accelerator, wanted), accelerator.key
+    return Room(printed, visible, held, said, key, notes, limit, devices, meant, wanted)
+
+
+def _limit(accelerator: Accelerator) -> Limit:
+    """Of one device: the least that torch was seen to report, else the driver, else the box."""
+    printed, driver = accelerator.memory, accelerator.memory_visible
+    if accelerator.memory_torch:
+        whose, figure = "torch's", min(accelerator.memory_torch, key=lambda seen: seen.value)
+    elif driver is not None:
+        whose, figure = "the driver's", driver
+    else:
+        whose, figure = "the printed", printed
+    devices = accelerator.devices_per_package
+    seen = figure.value / devices
+    left = seen - CONTEXT
+    roomy = min(printed.value / devices, ROOMY * left)
+    size, context = units.humanize(seen, "B"), units.humanize(CONTEXT, "B")
+    return Limit(left, roomy, f"{whose} {size} less {context} of context")

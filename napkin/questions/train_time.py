@@ -217,23 +217,23 @@ def _words(run: _Run, f: _Figures) -> Words:
     if f.E is not None:
         totals.append(f"{f.E} at most, all GPUs at their TDP")
     size = units.count(run.subject.N.value)
-    state = f"{units.figures(STATE.value)} B × {size} = {f.S} of training state"
-    needs = f"{state} needs at least {f.n_min.value:,} of these GPUs"
-    fits = run.n.value >= f.n_min.value
+    gpus = "1 GPU" if f.n_min.value == 1 else f"{f.n_min.value:,} GPUs"
+    state = f"{units.figures(STATE.value)} B × {size} = {f.S}"
+    needs = f"states need at least {gpus}: {state} of training state"
+    enough = run.n.value >= f.n_min.value
     counted = run.subject.counted() or [COUNTED]
-    fitting = [f"fits: {needs}"] if fits else []
     return Words(
         units.long_time(f.t.value),
         f"if MFU is {run.MFU}{assumed} · {device} · {run.promised.kind}{run.subject.said}",
         [
             *_both(run, f),
             *totals,
-            *fitting,
+            *([needs] if enough else []),
             *run.promised.notes(),
             *counted,
         ],
         [
-            *([] if fits else [f"does not fit: {needs}"]),
+            *([] if enough else [needs]),
             *run.subject.warnings,
             *run.promised.warnings(),
             *run.promised.readings(f.t),

@@ -59,6 +59,15 @@ class Config:
         value = self.fields.get(name, default)
         return None if value is None else self._whole(name, value, least, MOST)
 
+    def has_number(self, name: str, default: bool) -> bool:
+        """Whether one stands there; null says that there is none."""
+        value = self.fields.get(name)
+        if value is None:
+            return default and name not in self.fields
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self.error(name, f"{json.dumps(value)[:60]} is not a number")
+        return True
+
     def flag(self, name: str, default: bool) -> bool:
         value = self.fields.get(name)
         if value is None:

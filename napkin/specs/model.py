@@ -54,6 +54,7 @@ class Experts:
     shared_gate: bool = False
     router_bias: bool = False
     bias: bool = False
+    activation: str = "silu"  # of their gates
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,8 @@ class Model:
     parallel: bool = False  # attention and MLP side by side, both on the block's input
     ends_in_norm: bool = False  # a block, after its last matmul
     rotary_share: float = 1.0  # of a head that is rotated
+    score_cap: bool = False  # attention's scores go through a tanh
+    logit_cap: bool = False  # so do the logits
     longest: int | None = None  # tokens of a sequence
     notes: tuple[str, ...] = ()
     quantization: Quantization | None = None  # in which its file's weights are stored

@@ -9,8 +9,11 @@ import pytest
 import torch
 import transformers as typed_in_part
 
+from napkin.accounting import activations
+from napkin.accounting.activations import Part
 from napkin.questions.step.blocks import How, of_model
 from napkin.specs import models
+from napkin.specs.activations import KEPT
 from napkin.specs.model import Model
 
 transformers: Any = typed_in_part
@@ -39,17 +42,39 @@ GPT2 = {
 NEOX = SIZES | {"intermediate_size": 160, "hidden_dropout": 0.0, "attention_dropout": 0.0}
 OPT = SIZES | {"ffn_dim": 160, "word_embed_proj_dim": 64, "dropout": 0.0}
 MIXTRAL = ROTARY | {"num_local_experts": 8}
+UNCAPPED = {"attn_logit_softcapping": None, "final_logit_softcapping": None}
+UPPER = {"sliding_window": 16, "use_sliding_window": True, "max_window_layers": 1}
 
 CASES: list[tuple[str, Mapping[str, Any], str]] = [
     *((kind, ROTARY, "flash eager full") for kind in ("llama", "mistral", "qwen2", "qwen3")),
     *((kind, ROTARY, "flash eager full") for kind in ("gemma", "gemma3_text", "olmo2", "llama")),
-    ("phi3", GATED, "flash full"),
+    ("phi3", GATED, "flash eager full"),
     ("gpt2", GPT2, "flash eager"),
     ("gpt2", GPT2 | {"activation_function": "gelu"}, "flash"),
     ("gpt2", GPT2 | {"activation_function": "relu"}, "flash"),
-    ("gpt_neox", NEOX, "flash"),
-    ("opt", OPT, "flash"),
+    ("gpt_neox", NEOX, "flash eager"),
+    ("opt", OPT, "flash eager"),
     ("mixtral", MIXTRAL, "flash eager"),
+    # Caps: of the scores, of the logits, of both.
+    ("gemma2", ROTARY | UNCAPPED, "flash eager full"),
+    ("gemma2", ROTARY | UNCAPPED | {"final_logit_softcapping": 30.0}, "flash full"),
+    ("gemma2", ROTARY, "eager"),
+    ("gemma2", ROTARY | {"final_logit_softcapping": None}, "eager"),
+    ("gemma3_text", ROTARY | {"final_logit_softcapping": 30.0}, "flash eager full"),
+    # Windows: one token shorter than the sequence, as long, one longer; of some layers.
+    *(("mistral", ROTARY | {"sliding_window": w}, "sdpa eager") for w in (63, 64, 65)),
+    ("mistral", ROTARY | {"num_key_value_heads": 1, "head_dim": 24, "sliding_window": 8}, "sdpa"),
+    ("gemma3_text", ROTARY | {"num_hidden_layers": 7, "sliding_window": 16}, "sdpa"),
+    ("gemma2", ROTARY | UNCAPPED | {"sliding_window": 16}, "sdpa"),
+    ("mistral", ROTARY | {"num_key_value_heads": 4, "sliding_window": 16}, "sdpa"),
+    ("llama", ROTARY | {"num_key_value_heads": 1}, "eager"),
+    ("qwen2", ROTARY | UPPER, "sdpa"),
+    *(
+        ("phi3", GATED | {"num_key_value_heads": k, "sliding_window": 16}, "sdpa")
+        for k in (1, 2, 4)
+    ),
+    ("mixtral", MIXTRAL | {"sliding_window": 16}, "sdpa"),
+    *(("opt", OPT | {"word_embed_proj_dim": width}, "flash") for width in (24, 96)),
     # Other shapes, so that no formula is right by chance.
     (
         "llama",
@@ -87,13 +112,14 @@ def test_a_model_keeps_what_its_formula_says(
     model = models.find(str(tmp_path))
     assert isinstance(model, Model)
     how = How(
-        attention="eager" if way == "eager" else "flash",
+        attention=way if way in ("eager", "sdpa") else "flash",
         recompute="full" if way == "full" else "none",
         rng=0,  # a CPU's attention keeps none
     )
     found = of_model(model, BATCH, TOKENS, dtype.itemsize, how)
     each = found.block.bytes if way == "full" else sum(part.bytes for part in found.layer.values())
     kept = model.layers * each + sum(part.bytes for part in found.head.values())
+    kept += found.windowed_layers * (found.windowed.bytes if found.windowed else 0)
     assert kept + statistics_on_a_cpu(model, dtype) == saved(kind, fields, way, dtype)
 
 
@@ -108,6 +134,9 @@ def saved(kind: str, fields: Mapping[str, Any], way: str, dtype: torch.dtype) ->
     """Bytes of distinct tensors, weights and whole numbers apart, that a forward pass saves."""
     described = transformers.AutoConfig.for_model(kind, **fields)
     described.pad_token_id = None
+    if kind == "gemma2" and way != "eager":
+        # Without its cap on the scores, sdpa computes what FlashAttention 2 does for it.
+        transformers.models.gemma2.modeling_gemma2.Gemma2PreTrainedModel._supports_sdpa = True
     built = transformers.AutoModelForCausalLM.from_config(
         described, attn_implementation="eager" if way == "eager" else "sdpa"
     ).to(dtype)
@@ -129,3 +158,48 @@ def saved(kind: str, fields: Mapping[str, Any], way: str, dtype: torch.dtype) ->
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         built(input_ids=ids, labels=ids, use_cache=False)
     return sum(kept.values())
+
+
+def plain(activation: str) -> tuple[Part, Any]:
+    return activations.plain_mlp(ONE, KEPT[activation]), lambda act, x, _: act(x)
+
+
+def gated(activation: str) -> tuple[Part, Any]:
+    return activations.gated_mlp(ONE, KEPT[activation]), lambda act, x, up: act(x) * up
+
+
+ONE = activations.Sizes(BATCH, TOKENS, 64, 4, 4, 16, 160, 300, 4)
+
+
+@pytest.mark.parametrize("kind", [plain, gated])
+@pytest.mark.parametrize("activation", KEPT)
+def test_an_mlp_keeps_what_its_activation_function_does(activation: str, kind: Any) -> None:
+    computed, between = kind(activation)
+    function = transformers.activations.ACT2FN[activation]
+    into, up = (torch.nn.Linear(ONE.d, ONE.F, bias=False) for _ in range(2))
+    out = torch.nn.Linear(ONE.F, ONE.d, bias=False)
+    x = torch.randn(ONE.n, ONE.d)
+    own = {each.data_ptr() for each in (x, into.weight, up.weight, out.weight)}
+    kept: dict[int, torch.Tensor] = {}
+
+    def note(tensor: torch.Tensor) -> torch.Tensor:
+        if tensor.data_ptr() not in own:
+            kept[tensor.data_ptr()] = tensor
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        out(between(function, into(x), up(x)))
+    assert sum(each.untyped_storage().nbytes() for each in kept.values()) == computed.bytes
+
+
+def test_every_activation_function_without_weights_is_known() -> None:
+    def weights(function: Any) -> bool:
+        return isinstance(function, torch.nn.Module) and any(True for _ in function.parameters())
+
+    every = transformers.activations.ACT2FN
+    assert {name for name in every if not weights(every[name])} == set(KEPT)
+
+
+def test_experts_keep_what_their_activation_function_does(tmp_path: Path) -> None:
+    fields = MIXTRAL | {"hidden_act": "gelu_new"}
+    test_a_model_keeps_what_its_formula_says("mixtral", fields, "flash", torch.float32, tmp_path)

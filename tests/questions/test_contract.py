@@ -25,7 +25,9 @@ KEYS = {
     "flops --model llama-3-8b --seq-len 8192": (
         "params active_params matmul_params forward_per_token backward_per_token training_per_token"
     ),
-    "memory --model llama-3-8b --gpus 8": ("per_gpu_bytes peak_phase phases capacity_bytes fits"),
+    "memory --model llama-3-8b --gpus 8": (
+        "per_gpu_bytes peak_phase phases capacity_bytes verdict fits"
+    ),
     "models llama-3-8b": "params active_params matmul_params parts",
     "hardware h100-sxm": (
         "name vendor peak memory_bytes memory_visible_bytes memory_bandwidth tdp_watts "

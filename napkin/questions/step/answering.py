@@ -8,7 +8,7 @@ from napkin import units
 from napkin.accounting import memory as formulas
 from napkin.quantity import Quantity
 from napkin.questions.answer import Answer, Words, value_of
-from napkin.questions.room import Room
+from napkin.questions.room import DOES_NOT_FIT, FITS, Room
 from napkin.questions.step import settings
 from napkin.questions.step.asked import Asked
 from napkin.questions.step.phases import Phase, Step
@@ -27,7 +27,7 @@ KINDS = (
     *("activations", "loss", "temporaries"),
 )
 BAR = 20  # letters
-NOT_COUNTED = "not counted: CUDA's context (0.5 to 1.5 GB), workspaces, fragmentation"
+NOT_COUNTED = "workspaces, fragmentation"
 
 
 def answered(asked: Asked, headline: str = "") -> Answer:
@@ -56,7 +56,8 @@ def result_of(
         "per_gpu_bytes": {**dict.fromkeys(KINDS), **kinds, "peak": peak},
         "peak_phase": peak_phase,
         "phases": [_phase(each) for each in phases],
-        "capacity_bytes": room.of_one_device,
+        "capacity_bytes": room.limit.bytes,
+        "verdict": room.verdict(peak),
         "fits": room.holds(peak),
     }
 
@@ -89,18 +90,28 @@ def _words(asked: Asked, step: Step, total: Quantity, headline: str) -> Words:
     notes, warnings = fits_in(asked.room, total.value)
     if asked.about is not None:
         warnings += too_long(asked.about, asked.setup.seq_len)
-        notes += _bars(step, asked.room.of_one_device)
+        notes += _bars(step, asked.room.limit.bytes)
     else:
         notes.append("states alone: --model shows activations and the phases of a step too")
     notes += _others(asked)
     if asked.about is not None:
-        notes += [*settings.assumed(asked.about, asked.setup), NOT_COUNTED, *step.notes]
+        notes += [
+            *settings.assumed(asked.about, asked.setup),
+            _not_counted(asked.room),
+            *step.notes,
+        ]
         notes += [*asked.about.notes]
     if asked.setup.optimizer.note:
         notes.append(asked.setup.optimizer.note)
     notes += asked.room.notes
     said = units.gb_and_gib(total.value)
     return Words(f"{headline}{said}", condition, notes, warnings)
+
+
+def _not_counted(room: Room) -> str:
+    """A memory that is given holds the context too."""
+    context = "CUDA's context (0.5 to 1.5 GB), " if room.hardware is None else ""
+    return f"not counted: {context}{NOT_COUNTED}"
 
 
 def on_how_many(gpus: int, room: Room) -> str:
@@ -110,20 +121,16 @@ def on_how_many(gpus: int, room: Room) -> str:
 
 
 def fits_in(room: Room, peak: float) -> tuple[list[str], list[str]]:
-    """Against the figure on the box, and against the driver's."""
-    capacities = [("printed", room.of_one_device)]
-    if room.visible is not None:
-        capacities.append(("the driver reports", room.visible.value / room.devices))
-    notes, warnings = [], []
-    for name, capacity in capacities:
-        has = f"{name} {units.gb_and_gib(capacity)}"
-        if peak > capacity:
-            warnings.append(f"does not fit: {has}, {units.humanize(peak - capacity, 'B')} short")
-            continue
-        spare = f"{has}, {units.humanize(capacity - peak, 'B')} to spare"
-        decides = f"the printed memory decides; --memory {capacity:.0f} asks by this"
-        notes.append(f"would fit: {spare} ({decides})" if warnings else f"fits: {spare}")
-    return notes, warnings
+    """The verdict, as a note or as a warning."""
+    verdict, limit = room.verdict(peak), room.limit
+    difference = units.humanize(abs(limit.bytes - peak), "B")
+    of = f"{units.gb_and_gib(limit.bytes)}: {limit.said}"
+    if verdict == DOES_NOT_FIT:
+        return [], [f"{verdict}: {difference} short of {of}"]
+    said = f"{verdict}: {difference} to spare of {of}"
+    if verdict == FITS:
+        return [said], []
+    return [], [f"{said}; fragmentation may end it"]
 
 
 def _bars(step: Step, capacity: float) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from napkin.quantity import Quantity
 from napkin.questions.answer import Inputs
-from napkin.questions.room import Room
+from napkin.questions.room import TIGHT, Room
 from napkin.questions.step import phases
 from napkin.questions.step.phases import Step
 from napkin.questions.step.states import Setup
@@ -41,8 +41,13 @@ class Asked:
 
     @property
     def fits(self) -> bool:
-        """In the printed memory."""
+        """Tightly too."""
         return self.room.holds(self.step().peak.bytes)
+
+    @property
+    def tightly(self) -> str:
+        """What to add to a word that it fits."""
+        return ", tightly" if self.room.verdict(self.step().peak.bytes) == TIGHT else ""
 
     def changed(self, name: str, value: Any) -> "Asked":
         """The same with another micro-batch or sequence length."""

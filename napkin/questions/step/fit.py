@@ -38,7 +38,8 @@ def fitted(given: dict[str, Any]) -> Answer:
     most = largest(lambda value: asked.changed(option, value).fits)
     if most == 0:
         return answered(asked.changed(option, 1), f"no {way} fits, not even 1: ")
-    return answered(asked.changed(option, most), f"{way} {most:,} is the largest that fits: ")
+    at = asked.changed(option, most)
+    return answered(at, f"{way} {most:,} is the largest that fits{at.tightly}: ")
 
 
 def _params(given: dict[str, Any]) -> Answer:
@@ -53,7 +54,8 @@ def _params(given: dict[str, Any]) -> Answer:
     most = largest(lambda N: with_params(N).fits, most=2**60)
     if most >= 2**60:
         raise options.error("gpus", "more than any model fills; write fewer")
-    return answered(with_params(most), f"{units.count(most)} parameters are the most that fit: ")
+    at = with_params(most)
+    return answered(at, f"{units.count(most)} parameters are the most that fit{at.tightly}: ")
 
 
 def _gpus(asked: Asked, stage_given: bool) -> Answer:
@@ -64,11 +66,12 @@ def _gpus(asked: Asked, stage_given: bool) -> Answer:
         return asked.on(gpus, zero)
 
     if on(1).fits:
-        return answered(on(1), "1 GPU is enough: ")
+        return answered(on(1), f"1 GPU is enough{on(1).tightly}: ")
     too_few = largest(lambda gpus: not on(gpus).fits)
     if too_few >= MOST:
         return answered(on(MANY), f"no number of GPUs is enough, {MANY:,} neither: ")
-    return answered(on(too_few + 1), f"{too_few + 1:,} GPUs are the fewest that it fits: ")
+    at = on(too_few + 1)
+    return answered(at, f"{too_few + 1:,} GPUs are the fewest that it fits{at.tightly}: ")
 
 
 def largest(holds: Callable[[int], bool], most: int = MOST) -> int:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from napkin.accounting import activations, memory
 from napkin.accounting.activations import Part, Sizes
-from napkin.quantity import Quantity, observed
+from napkin.quantity import Quantity, given, observed
 from napkin.questions.shape.parts import counted, size
 from napkin.questions.step import states as kinds
 from napkin.questions.step.blocks import Kept, of_model, sizes
@@ -15,7 +15,7 @@ from napkin.questions.step.states import Setup, States
 from napkin.specs.model import Model, Stack
 
 Alive = tuple[Quantity, ...]
-MLPS = ("MLP", "experts")
+MLPS, CASTS = ("MLP", "experts"), "cast weights"
 
 
 class _Parts(NamedTuple):
@@ -24,11 +24,30 @@ class _Parts(NamedTuple):
     by_name: dict[str, Quantity]  # of a layer
     head: list[Quantity]
     last_norm: Quantity
+    inside: dict[str, Quantity]  # of a layer's backward pass, at each of its full moments
     block: Quantity  # what a layer keeps that is computed again
+    windowed: Quantity | None  # what a layer with a short window keeps more
+    mask: Quantity | None  # where checkpoints hold one
 
     @property
     def layer(self) -> list[Quantity]:
         return list(self.by_name.values())
+
+    @property
+    def outside(self) -> list[Quantity]:
+        return self.head if self.mask is None else [*self.head, self.mask]
+
+    @property
+    def mlp(self) -> list[Quantity]:
+        return [each for name, each in self.by_name.items() if name in MLPS]
+
+    @property
+    def without_mlp(self) -> list[Quantity]:
+        return [each for name, each in self.by_name.items() if name not in MLPS]
+
+    @property
+    def largest_layer(self) -> list[Quantity]:
+        return self.layer if self.windowed is None else [*self.layer, self.windowed]
 
 
 class _Gradients(NamedTuple):
@@ -36,6 +55,7 @@ class _Gradients(NamedTuple):
 
     head: Quantity | None  # the first that is there
     late: Quantity  # when the first layer begins
+    down: Quantity | None  # of the layer's last matrix, before its other ones
     tied: Quantity | None
     block: Quantity | None  # not shared yet
 
@@ -98,12 +118,12 @@ def of_transformer(model: Model, N: Quantity, setup: Setup, source: str) -> Step
     """Raises NapkinError for layers that were never measured."""
     how, s = setup.how, setup.precision.weights
     kept = of_model(model, setup.micro_batch, setup.seq_len, s, how)
-    z = sizes(model, setup.micro_batch, setup.seq_len, s)
+    z = sizes(model, setup.micro_batch, setup.seq_len, 2 if how.autocast else s)
     held = kinds.states(N, setup, source)
     L = size("L", "layers", model.layers)
     parts = _parts(kept)
-    layer = [parts.block] if how.recompute == "full" else parts.layer
-    A = memory.activations(L, layer, parts.head)
+    of_layers = _of_layers(kept, parts, L, how.recompute == "full")
+    A = memory.activations(of_layers, parts.outside)
     loss = None
     if not how.chunked_loss and z.V:
         part = activations.loss_backward(z)
@@ -111,16 +131,21 @@ def of_transformer(model: Model, N: Quantity, setup: Setup, source: str) -> Step
     Z = kinds.gathered(model, setup)
     before = held.gradients if setup.grad_accum > 1 else None
     forward = [[A, Z, before]]
-    if how.recompute == "full" and how.attention == "eager":
-        work = _traced("a_work", "scores at work, one layer", activations.scores_forward(z))
+    if how.recompute == "full" and kept.scores is not None:
+        work = _traced("a_work", "scores at work, one layer", kept.scores.forward)
         forward.append([A, work, Z, before])
+    if how.recompute == "full" and CASTS in parts.by_name:
+        # Autocast holds them until its context ends, whatever is computed again.
+        casts = memory.of_each("A_casts", "cast weights of all layers", L, parts.by_name[CASTS])
+        forward.append([A, casts, Z, before])
     others = _Gradients(
         _of_head(model, held, setup),
         _late(model, N, held, setup),
+        _down(model, held, setup),
         _tied(model, held, setup),
         kinds.unshared(model, held, setup),
     )
-    backward = _backward(z, setup, held, parts, L, others)
+    backward = _backward(z, setup, held, kept, parts, L, of_layers, others)
     moments = [
         ("forward", "2N", forward),
         ("loss", "", [[A, loss, Z, before]]),
@@ -129,15 +154,30 @@ def of_transformer(model: Model, N: Quantity, setup: Setup, source: str) -> Step
     return _step(model, N, setup, source, held, moments, A, loss, kept.notes)
 
 
+def _of_layers(kept: Kept, parts: _Parts, L: Quantity, full: bool) -> Quantity:
+    """What all layers keep, the head apart."""
+    if full:
+        return memory.of_layers(L, [parts.block], None)
+    more = None
+    if parts.windowed is not None:
+        L_w = size("L_w", "layers with a window", kept.windowed_layers)
+        more = memory.of_each("A_windows", "more, layers with a window", L_w, parts.windowed)
+    return memory.of_layers(L, parts.layer, more)
+
+
 def _parts(kept: Kept) -> _Parts:
     layer = {
         name: _traced(f"a_{name}", f"{name}, one layer", part) for name, part in kept.layer.items()
     }
     head = {name: _traced(f"a_{name}", name, part) for name, part in kept.head.items()}
     norm = head["final norm"] if "final norm" in head else head["head input"]
-    return _Parts(
-        layer, list(head.values()), norm, _traced("a_block", "input, one layer", kept.block)
-    )
+    block = _traced("a_block", "input, one layer", kept.block)
+    windowed = kept.windowed and _traced("a_window", "under a window, one layer", kept.windowed)
+    inside = {
+        name: _traced("a_inside", f"inside the {name}", part) for name, part in kept.inside.items()
+    }
+    mask = kept.mask and _traced("a_mask", "mask", kept.mask)
+    return _Parts(layer, list(head.values()), norm, inside, block, windowed, mask)
 
 
 def _traced(symbol: str, label: str, part: Part) -> Quantity:
@@ -146,48 +186,59 @@ def _traced(symbol: str, label: str, part: Part) -> Quantity:
 
 
 def _backward(
-    z: Sizes, setup: Setup, held: States, parts: _Parts, L: Quantity, others: _Gradients
+    z: Sizes,
+    setup: Setup,
+    held: States,
+    kept: Kept,
+    parts: _Parts,
+    L: Quantity,
+    layers: Quantity,
+    others: _Gradients,
 ) -> list[list[Quantity | None]]:
     """Its moments: in the last norm; in the last layer, whose MLP comes before its attention; and
     at the end, with every gradient. Where layers are computed again, in the first layer too,
     the others' inputs gone by then."""
-    how, layer, block = setup.how, parts.layer, parts.block
-    full, eager = how.recompute == "full", how.attention == "eager"
     before = held.gradients if setup.grad_accum > 1 else None
-    mlp = _traced("a_inside", "inside the MLP", activations.inside_mlp(z, full))
+    early = others.head if before is None else before
+    late = others.late if before is None else before
     end = [held.gradients, others.tied, others.block]
-    scores = _traced("a_softmax", "inside the softmax", activations.scores_backward(z))
-    without_mlp = [each for name, each in parts.by_name.items() if name not in MLPS]
-    if full:
-        early = others.head if before is None else before
-        late = others.late if before is None else before
+    scores: Quantity | None = None
+    if kept.scores is not None:
+        scores = _traced("a_softmax", "inside the softmax", kept.scores.backward)
+    if setup.how.recompute == "full":
         moments = []
         for symbol, label, inputs, there in (
             ("A_again", "all inputs, one layer again", L, early),
             ("A_one", "one input, its layer again", None, late),
         ):
-            one = memory.layers_and_one(symbol, label, inputs, block, layer)
-            moments.append([one, mlp, there, others.block])
-            if eager:
-                left = memory.layers_and_one(f"{symbol}_attn", label, inputs, block, without_mlp)
-                moments.append([left, scores, there, others.block])
+            one = memory.layers_and_one(symbol, label, inputs, parts.block, parts.largest_layer)
+            rest = (parts.mask, there, others.block)
+            moments += [[one, inside, down, *rest] for inside, down in _inside(parts, others)]
+            if scores is not None:
+                left = memory.layers_and_one(
+                    f"{symbol}_attn", label, inputs, parts.block, parts.without_mlp
+                )
+                moments.append([left, scores, *rest])
         return [*moments, end]
-    of_layers = memory.of_layers("A_layers", "activations of the layers", L, layer)
+    of_layers = memory.as_much("A_layers", "activations of the layers", layers)
     norm = _traced("a_norm", "inside the last norm", activations.inside_norm(z))
-    moments = [
-        [of_layers, parts.last_norm, norm, before, others.block],
-        [of_layers, mlp, before, others.block],
-    ]
-    if eager:
+    moments = [[of_layers, parts.last_norm, norm, early, others.block]]
+    for inside, down in _inside(parts, others):
+        moments.append([of_layers, inside, down, early, others.block])
+    if kept.scores is not None:
         again: Quantity | None = None
-        if how.recompute == "selective":
-            again = _traced("a_scores", "scores again, one layer", activations.scores_kept(z))
-        gone = [each for name, each in parts.by_name.items() if name in MLPS]
+        if setup.how.recompute == "selective":
+            again = _traced("a_scores", "scores again, one layer", kept.scores.again)
         left = of_layers
-        if gone:
-            left = memory.less("A_left", "the same, one MLP done", of_layers, gone)
-        moments.append([left, again, scores, before, others.block])
+        if parts.mlp:
+            left = memory.less("A_left", "the same, one MLP done", of_layers, parts.mlp)
+        moments.append([left, again, scores, early, others.block])
     return [*moments, end]
+
+
+def _inside(parts: _Parts, others: _Gradients) -> list[tuple[Quantity, Quantity | None]]:
+    """What is at work inside a layer, with the gradient that its MLP's way back begins with."""
+    return [(each, others.down if name in MLPS else None) for name, each in parts.inside.items()]
 
 
 def _of_head(model: Model, held: States, setup: Setup) -> Quantity | None:
@@ -196,6 +247,21 @@ def _of_head(model: Model, held: States, setup: Setup) -> Quantity | None:
     if head is None:
         return None
     return memory.gradients_of("G_head", "gradient of the head", head, held.g, setup.shared_from(2))
+
+
+def _down(model: Model, held: States, setup: Setup) -> Quantity | None:
+    """The gradient of a layer's last matrix, while those of its MLP's others are not there yet;
+    shared out, it is in a block's gradients."""
+    if setup.grad_accum > 1 or setup.shared_from(2) is not None:
+        return None
+    weights = given("N_down", "parameters, last matrix", _of_down(model), "param", model.name)
+    return memory.gradients_of("G_down", "gradient of the last matrix", weights, held.g, None)
+
+
+def _of_down(model: Model) -> int:
+    if model.experts is not None:
+        return model.experts.count * model.d_model * model.experts.width
+    return model.d_model * model.mlp.width if model.mlp is not None else 0
 
 
 def _late(model: Model, N: Quantity, held: States, setup: Setup) -> Quantity:

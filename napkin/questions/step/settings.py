@@ -25,6 +25,17 @@ OF_A_MODEL = (
 )
 OF_A_TRANSFORMER = ("recompute", "attention", "norm", "chunked_loss", "activations")
 
+# Of layers whose window is no longer than the sequence.
+WINDOWED = {
+    "sdpa": [
+        "under a window sdpa keeps keys and values for every query head, and a mask a layer; "
+        "FlashAttention 2 does not (--attention flash)"
+    ],
+    "flash": [
+        "under a window this is FlashAttention 2; PyTorch's sdpa keeps more (--attention sdpa)"
+    ],
+}
+
 Given = dict[str, Any]
 
 
@@ -122,22 +133,24 @@ def _of_model(
         "grad_accum": accumulated,
         "step": step,
         "bucket_view": options.switch("bucket_view", given.get("bucket_view", False)),
-        "how": _how(given, precision),
+        "how": _how(about, given, tokens, precision),
     }
 
 
-def _how(given: Given, precision: str) -> How:
+def _how(about: Model | Stack, given: Given, tokens: int, precision: str) -> How:
     """How the layers are written."""
 
     def one(option: str, known: tuple[str, ...]) -> str:
         return options.choice(option, given.get(option, known[0]), known)
 
+    formula = one("activations", blocks.FORMULAS)
+    usual = blocks.usual_attention(about, tokens) if formula == "measured" else "flash"
     return How(
-        attention=one("attention", blocks.ATTENTION),
+        attention=options.choice("attention", given.get("attention", usual), blocks.ATTENTION),
         norm=one("norm", blocks.NORMS),
         recompute=one("recompute", subject.RECOMPUTE),
         chunked_loss=options.switch("chunked_loss", given.get("chunked_loss", False)),
-        formula=one("activations", blocks.FORMULAS),
+        formula=formula,
         autocast=precision == "amp",
     )
 
@@ -167,8 +180,11 @@ def assumed(about: Model | Stack, setup: Setup) -> list[str]:
     ]
     if how.formula == "measured":
         found[1] += f", {norms}, no dropout"
-    if how.recompute == "selective" and how.attention == "flash":
-        found.append("flash attention keeps no scores: selective recomputation changes nothing")
+    if how.recompute == "selective" and how.attention != "eager":
+        kernel = f"{how.attention} attention"
+        found.append(f"{kernel} keeps no scores: selective recomputation changes nothing")
+    if how.formula == "measured" and blocks.short_windows(about, setup.seq_len):
+        found += WINDOWED.get(how.attention, [])
     if about.quantization is not None:
         method = about.quantization.method
         found.append(f"quantization_config ({method}) is not used: --precision says how they train")

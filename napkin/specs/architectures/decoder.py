@@ -1,27 +1,15 @@
 """What Llama and its kin have in common, as config.json says it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from napkin.errors import quoted
+from napkin.specs.activations import KEPT
 from napkin.specs.config import MOST_LAYERS, Config
 from napkin.specs.model import Attention, Experts, Latent, Mlp, Model
 
 SLIDING, FULL = "sliding_attention", "full_attention"
-# Without weights of their own, which transformers' others (prelu, xielu) have.
-ACTIVATIONS = (
-    *("silu", "swish", "gelu", "gelu_10", "gelu_fast", "gelu_new", "gelu_python", "gelu_accurate"),
-    *(
-        "gelu_pytorch_tanh",
-        "gelu_python_tanh",
-        "quick_gelu",
-        "relu",
-        "relu2",
-        "relu6",
-        "leaky_relu",
-    ),
-    *("sigmoid", "tanh", "hardswish", "laplace", "linear", "mish", "sqrtsoftplus"),
-)
 # The fields that all of them read.
 FIELDS = """vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads
     num_key_value_heads max_position_embeddings tie_word_embeddings """
@@ -79,7 +67,7 @@ def decoder(
         layers=layers,
         attention=_attention(config, default, d_model, latent, attention or {}),
         mlp=_mlp(config, default, mlp_bias, kind) if moe_layers < layers else None,
-        experts=experts if moe_layers else None,
+        experts=replace(experts, activation=kind) if experts and moe_layers else None,
         moe_layers=moe_layers,
         windows=() if slides is None else _windows(config, layers, window, slides, listed),
         tied=config.flag("tie_word_embeddings", tied),
@@ -94,10 +82,8 @@ def _mlp(config: Config, default: Sizes, bias: bool, activation: str) -> Mlp:
 
 def known_activation(config: Config, name: str, default: str) -> str:
     kind = config.word(name, default)
-    if kind not in ACTIVATIONS:
-        raise config.error(
-            name, f"{quoted(kind)} is not counted; known are {' '.join(ACTIVATIONS)}"
-        )
+    if kind not in KEPT:
+        raise config.error(name, f"{quoted(kind)} is not counted; known are {' '.join(KEPT)}")
     return kind
 
 

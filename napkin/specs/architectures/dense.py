@@ -87,11 +87,12 @@ def gemma(config: Config) -> Model:
 
 
 GEMMA = FIELDS + "head_dim hidden_activation attention_bias" + WINDOW
-# The caps change what memory holds, not what is multiplied.
-SCALARS = "hidden_act query_pre_attn_scalar final_logit_softcapping attn_logit_softcapping "
+# What is multiplied does not change by a cap, but what memory holds.
+CAPS = " final_logit_softcapping attn_logit_softcapping "
+SCALARS = "hidden_act query_pre_attn_scalar "
 
 
-@reader(GEMMA, ignores=SCALARS, only=CAUSAL)
+@reader(GEMMA + CAPS, ignores=SCALARS, only=CAUSAL)
 def gemma2(config: Config) -> Model:
     default = Sizes(256000, 2304, 9216, 26, 8, longest=8192, kv_heads=4, head_dim=256)
     window = config.size_or_none("sliding_window", 4096)
@@ -103,13 +104,19 @@ def gemma2(config: Config) -> Model:
         slides=every(2),
         norms=4,
         ends_in_norm=True,
+        score_cap=config.has_number("attn_logit_softcapping", True),
+        logit_cap=config.has_number("final_logit_softcapping", True),
         tied=True,
         activation=("hidden_activation", GELU),
     )
 
 
 # transformers writes _sliding_window_pattern beside the layer_types that follow from it.
-@reader(GEMMA + "sliding_window_pattern", ignores=SCALARS + "_sliding_window_pattern", only=CAUSAL)
+@reader(
+    GEMMA + CAPS + "sliding_window_pattern",
+    ignores=SCALARS + "_sliding_window_pattern",
+    only=CAUSAL,
+)
 def gemma3_text(config: Config) -> Model:
     default = Sizes(262208, 2304, 9216, 26, 8, longest=131072, kv_heads=4, head_dim=256)
     pattern = config.size("sliding_window_pattern", default=6)
@@ -122,6 +129,8 @@ def gemma3_text(config: Config) -> Model:
         slides=every(pattern),
         norms=4,
         ends_in_norm=True,
+        score_cap=config.has_number("attn_logit_softcapping", False),
+        logit_cap=config.has_number("final_logit_softcapping", False),
         tied=True,
         activation=("hidden_activation", GELU),
     )

@@ -146,9 +146,9 @@ WAYS_ON = "--params asks by size, a shape like llama:L=32,d=4096,H=32,ff=11008,V
 MOE = {"model_type": "mixtral", "num_key_value_heads": 2}
 SLIDING, FULL = "sliding_attention", "full_attention"
 ACTS = (
-    "silu swish gelu gelu_10 gelu_fast gelu_new gelu_python gelu_accurate gelu_pytorch_tanh "
-    "gelu_python_tanh quick_gelu relu relu2 relu6 leaky_relu sigmoid tanh hardswish laplace "
-    "linear mish sqrtsoftplus"
+    "gelu gelu_10 gelu_accurate gelu_fast gelu_new gelu_python gelu_python_tanh "
+    "gelu_pytorch_tanh hardswish laplace leaky_relu linear mish quick_gelu relu relu2 relu6 "
+    "sigmoid silu sqrtsoftplus swish tanh"
 )
 WRONG: list[tuple[Any, str]] = [
     (without("hidden_size"), ": hidden_size: is missing, and it has no default"),

@@ -168,17 +168,19 @@ def _rotary(model: Model, z: Sizes, how: How) -> Kept:
 
 def _inside_layer(model: Model, z: Sizes, how: How) -> Parts:
     """Gradients on the way through a layer, by where they are."""
-    again = how.recompute == "full"
-    found = {"MLP": kept.inside_mlp(z, again)}
-    if model.experts is not None and again:
+    if model.experts is not None:
         k = model.experts.active
-        found = {
+        return {
             "experts": kept.inside_experts(z, k),
             "weighting": kept.inside_weighting(z, k),
         }
-    if again and (model.norms == 4 or model.architecture == "olmo2"):
-        found = {"MLP": kept.inside_normed_mlp(z), "norm after": kept.inside_norm(z)}
-    return found
+    again, normed = how.recompute == "full", model.norms == 4 or model.architecture == "olmo2"
+    # A checkpointed input is also what the layer's first norm or matmul keeps, unless that is a
+    # copy of it in fp32.
+    copied = model.norm_weights == 1 and z.s == 2 and not how.autocast
+    counted_twice = again and not (copied and model.architecture != "olmo2")
+    parts = {"MLP": kept.inside_mlp(z, not counted_twice, normed)}
+    return parts | {"norm after": kept.inside_norm(z)} if again and normed else parts
 
 
 def _by_korthikanti(model: Model, z: Sizes, how: How) -> Kept:

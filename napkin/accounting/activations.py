@@ -220,6 +220,13 @@ def inside_norm(z: Sizes) -> Part:
     return Part(16 * z.n * z.d, "16·n·d")
 
 
+def inside_norm_after(z: Sizes, residual: bool) -> Part:
+    """The same of one after a sublayer, beside the residual stream's (see `inside_mlp`)."""
+    if not residual:
+        return inside_norm(z)
+    return Part((16 + z.s) * z.n * z.d, "(16 + s)·n·d")
+
+
 def scores_backward(z: Sizes, upcast: bool) -> Part:
     """Gradients of eager attention's softmax: in fp32 and in the values' own width, or all in
     the latter (GPT-2)."""

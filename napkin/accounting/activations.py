@@ -199,19 +199,16 @@ def loss_backward(z: Sizes) -> Part:
     return Part(8 * z.seen, f"8·{z.of_loss}")
 
 
-def inside_mlp(z: Sizes, recomputed: bool) -> Part:
-    """Gradients on the way through a layer's MLP; measured on whole steps, within some percent."""
-    if not recomputed:
-        return Part(2 * z.s * z.n * (z.F + z.d), "2·s·n·(F + d)")
-    if z.s == 4:  # that of the residual stream is in the layer's count, which has its input twice
-        return Part(2 * z.s * z.n * z.F, "2·s·n·F")
-    return Part(z.s * z.n * (2 * z.F + z.d), "s·n·(2F + d)")
-
-
-def inside_normed_mlp(z: Sizes) -> Part:
-    """The same, recomputed, where a norm after the MLP is done by then."""
-    part = inside_mlp(z, recomputed=True)
-    return Part(part.bytes - 8 * z.n * z.d, f"{part.formula} − 8·n·d")
+def inside_mlp(z: Sizes, residual: bool, normed: bool) -> Part:
+    """Gradients on the way through a layer's MLP: two of its width, and that of the residual
+    stream unless it stands in for an input that is counted twice; a norm after the MLP is done
+    by then. Measured on whole steps, within some percent."""
+    kept, formula = 2 * z.s * z.n * z.F, "2·s·n·F"
+    if residual:
+        kept, formula = kept + z.s * z.n * z.d, f"{formula} + s·n·d"
+    if normed:
+        kept, formula = kept - 8 * z.n * z.d, f"{formula} − 8·n·d"
+    return Part(kept, formula)
 
 
 def inside_experts(z: Sizes, k: int) -> Part:
@@ -227,6 +224,13 @@ def inside_weighting(z: Sizes, k: int) -> Part:
 def inside_norm(z: Sizes) -> Part:
     """Gradients on the way through a norm: four tensors in fp32."""
     return Part(16 * z.n * z.d, "16·n·d")
+
+
+def inside_norm_after(z: Sizes, residual: bool) -> Part:
+    """The same of one after a sublayer, beside the residual stream's (see `inside_mlp`)."""
+    if not residual:
+        return inside_norm(z)
+    return Part((16 + z.s) * z.n * z.d, "(16 + s)·n·d")
 
 
 def scores_backward(z: Sizes, upcast: bool) -> Part:

@@ -695,3 +695,62 @@ def test_zero_3_gathers_two_blocks_and_what_is_in_none() -> None:
     }
     assert steps["Z"] == 2 * (2 * steps["N_block"] + steps["N_root"])
     assert 32 * steps["N_block"] + steps["N_root"] == 8_030_261_248
+
+
+def test_a_cap_on_the_logits_keeps_them_once_more() -> None:
+    kinds = answer("memory --model gemma-2-9b --seq-len 8192")
+    parts = {each["symbol"]: each["value"] for each in kinds["derivation"]}
+    assert parts["a_logit_cap"] == 2 * 8192 * 256_000  # 4.2 GB
+
+
+def attention_of(command: str) -> tuple[str, list[str], float]:
+    found = answer(f"memory --model {command}")
+    said = [each for each in found["notes"] if "under a window" in each]
+    return found["inputs"]["attention"], said, found["result"]["per_gpu_bytes"]["activations"]
+
+
+def test_under_a_window_that_is_reached_the_attention_is_sdpa_and_says_so() -> None:
+    kind, said, sdpa = attention_of("mistral-7b --seq-len 8192")
+    assert (kind, said) == (
+        "sdpa",
+        [
+            "under a window sdpa keeps keys and values for every query head, and a mask a layer; "
+            "FlashAttention 2 does not (--attention flash)"
+        ],
+    )
+    kind, said, flash = attention_of("mistral-7b --seq-len 8192 --attention flash")
+    assert (kind, said) == (
+        "flash",
+        ["under a window this is FlashAttention 2; PyTorch's sdpa keeps more (--attention sdpa)"],
+    )
+    # A layer: keys and values of 24 heads more, and a mask.
+    assert sdpa - flash == 32 * (2 * 2 * 8192 * (32 - 8) * 128 + 2 * 8192**2)
+    for asked in ("mistral-7b --seq-len 4095", "llama-3-8b --seq-len 8192"):
+        assert attention_of(asked)[:2] == ("flash", [])
+    for kind in ("flash", "sdpa"):
+        asked = f"llama-3-8b --seq-len 8192 --attention {kind}"
+        assert attention_of(asked)[1:] == ([], attention_of("llama-3-8b --seq-len 8192")[2])
+
+
+def test_only_layers_with_a_window_keep_more() -> None:
+    found = answer("memory --model gemma-3-1b --seq-len 8192 --attention sdpa")
+    steps = {each["symbol"]: each["value"] for each in found["derivation"]}
+    assert (steps["L"], steps["L_w"]) == (26, 22)
+    assert steps["a_window"] == 2 * 8192**2  # one key-value head is a view for all
+
+
+def test_an_activation_function_that_was_never_measured_is_refused() -> None:
+    model = found("llama-3-8b")
+    assert model.mlp is not None
+    other = dataclasses.replace(model, mlp=dataclasses.replace(model.mlp, activation="xielu"))
+    with pytest.raises(NapkinError, match=r"^--model: an MLP's 'xielu' was never measured; known"):
+        of_model(other, 1, 16, 2, How())
+
+
+def test_amp_with_full_recomputation_casts_each_layer_s_weights_again() -> None:
+    found = answer("memory --model llama-3-8b --precision amp --recompute full --seq-len 8192")
+    kinds = found["result"]["per_gpu_bytes"]
+    # Inputs in fp32; the final norm, the cast head and the loss.
+    n, d, V = 8192, 4096, 128256
+    head = 10 * n * d + 4 * n + 2 * d * V + 4 * n * V + 4
+    assert kinds["activations"] == 32 * 4 * n * d + head

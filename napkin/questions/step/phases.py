@@ -15,7 +15,7 @@ from napkin.questions.step.states import Setup, States
 from napkin.specs.model import Model, Stack
 
 Alive = tuple[Quantity, ...]
-MLPS, CASTS = ("MLP", "experts"), "cast weights"
+MLPS, NORMS, CASTS = ("MLP", "experts"), "norms", "cast weights"
 
 
 class _Parts(NamedTuple):
@@ -28,6 +28,7 @@ class _Parts(NamedTuple):
     block: Quantity  # what a layer keeps that is computed again
     windowed: Quantity | None  # what a layer with a short window keeps more
     mask: Quantity | None  # where checkpoints hold one
+    half_norms: Quantity | None  # those of the attention, or of the MLP
 
     @property
     def layer(self) -> list[Quantity]:
@@ -39,11 +40,14 @@ class _Parts(NamedTuple):
 
     @property
     def mlp(self) -> list[Quantity]:
-        return [each for name, each in self.by_name.items() if name in MLPS]
+        """With the norms beside it."""
+        done = [each for name, each in self.by_name.items() if name in MLPS]
+        return done if self.half_norms is None else [*done, self.half_norms]
 
     @property
     def without_mlp(self) -> list[Quantity]:
-        return [each for name, each in self.by_name.items() if name not in MLPS]
+        left = [each for name, each in self.by_name.items() if name not in (*MLPS, NORMS)]
+        return left if self.half_norms is None else [*left, self.half_norms]
 
     @property
     def largest_layer(self) -> list[Quantity]:
@@ -177,7 +181,12 @@ def _parts(kept: Kept) -> _Parts:
         name: _traced("a_inside", f"inside the {name}", part) for name, part in kept.inside.items()
     }
     mask = kept.mask and _traced("a_mask", "mask", kept.mask)
-    return _Parts(layer, list(head.values()), norm, inside, block, windowed, mask)
+    half = None
+    if NORMS in kept.layer:
+        norms = kept.layer[NORMS]
+        of_one = Part(norms.bytes // 2, f"({norms.formula}) / 2")
+        half = _traced("a_half_norms", "norms of a sublayer", of_one)
+    return _Parts(layer, list(head.values()), norm, inside, block, windowed, mask, half)
 
 
 def _traced(symbol: str, label: str, part: Part) -> Quantity:
@@ -265,10 +274,13 @@ def _of_down(model: Model) -> int:
 
 
 def _late(model: Model, N: Quantity, held: States, setup: Setup) -> Quantity:
-    """All but those of the layer that is at work, and of a table of its own."""
+    """All but those of the layer that is at work, of positions and of a table of its own."""
     left = N - kinds.block(model)
     if not model.tied:
         left = left - _table(model)
+    positions = counted(model).positions
+    if positions is not None:
+        left = left - positions
     return memory.gradients_of(
         "G_late", "gradients but the first layer's", left, held.g, setup.shared_from(2)
     )

@@ -155,14 +155,22 @@ def _groups(fields: Mapping[str, Any]) -> Quantization:
         raise ValueError(f"{bits} bits are not counted")
     if fields.get("lm_head") is True:
         raise ValueError("it quantises the head too")
+    for field in ("modules_in_block_to_quantize", "dynamic"):
+        if fields.get(field):
+            raise ValueError(f"its {field} sets some modules apart")
     return _plain(f"int{bits}", (SCALE + bits) / group if group > 0 else 0)
 
 
 def _mxfp4(fields: Mapping[str, Any]) -> Quantization:
+    if fields.get("dequantize") is True:
+        raise ValueError("its dequantize makes 16 bits of them")
     return _plain("mxfp4")._replace(of=(EXPERTS,))
 
 
 def _compressed_tensors(fields: Mapping[str, Any]) -> Quantization:
+    sparse = fields.get("sparsity_config") or {}
+    if not isinstance(sparse, dict) or sparse.get("format", "dense") != "dense":
+        raise ValueError("its sparsity_config leaves out zeros")
     groups = fields.get("config_groups")
     if not isinstance(groups, dict) or len(groups) != 1:
         raise ValueError("it has not one group of settings")

@@ -142,6 +142,22 @@ UNUSED: list[tuple[dict[str, Any], str]] = [
         "(gptq) is not used: it quantises the head too",
     ),
     (
+        {"quant_method": "gptq", "bits": 4, "modules_in_block_to_quantize": [["mlp.up_proj"]]},
+        "(gptq) is not used: its modules_in_block_to_quantize sets some modules apart",
+    ),
+    (
+        {"quant_method": "gptq", "bits": 4, "dynamic": {r"-:.*down_proj": {}}},
+        "(gptq) is not used: its dynamic sets some modules apart",
+    ),
+    (
+        {"quant_method": "mxfp4", "dequantize": True},
+        "(mxfp4) is not used: its dequantize makes 16 bits of them",
+    ),
+    (
+        {"quant_method": "compressed-tensors", "sparsity_config": {"format": "sparse-24-bitmask"}},
+        "(compressed-tensors) is not used: its sparsity_config leaves out zeros",
+    ),
+    (
         {"quant_method": "fp8", "modules_to_not_convert": ["("]},
         "(fp8) is not used: it leaves out a module by no valid pattern",
     ),

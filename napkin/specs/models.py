@@ -93,6 +93,7 @@ def hub_names(model: Model) -> list[str]:
 def _of_path(path: Path, shown: str) -> Model:
     file = path / CONFIG if os.path.isdir(path) else path
     if file != path and not os.path.lexists(file):
+        taken_for.in_folder(path, shown)
         raise NapkinError(f"{printable(shown)}: is a folder without a {CONFIG}")
     shown = printable(shown if file == path else os.path.join(shown, CONFIG))
     taken_for.by_name(file, shown)
@@ -108,7 +109,9 @@ def _name(file: Path) -> str:
     cached = [part.name for part in whole.parents if part.name.startswith(OF_HUB)]
     if cached:
         return cached[0].removeprefix(OF_HUB).replace("--", "/")
-    return whole.parent.name if whole.name == CONFIG else whole.stem
+    if whole.name == CONFIG:
+        return whole.parent.name
+    return whole.stem if whole.suffix.casefold() == ".json" else whole.name  # as Llama-3.1-8B
 
 
 def _own(fields: config.Fields) -> config.Fields:

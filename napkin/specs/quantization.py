@@ -13,9 +13,12 @@ from napkin.specs.config import Config
 from napkin.specs.dtypes import BITS
 
 FIELD = "quantization_config"
+OLD_FIELD = "compression_config"  # as the first files of compressed-tensors say
 # bitsandbytes and transformers' MXFP4 know their own layers alone; others split experts too.
 LINEARS, EXPERTS = "linears", "experts"
 BITSANDBYTES = ("nf4", "int8")
+MOST_BITS = 16  # of a weight that is quantised
+MOST_REPEATS = 4  # of a pattern, each of which multiplies the time that it may take
 SCALE = 16  # bits of a group's in GPTQ, AWQ and compressed-tensors
 # 4 bits, 8 of a scale for 64 of them, and an fp32 scale for 256 scales (QLoRA 2305.14314).
 DOUBLE = 4 + 8 / 64 + 32 / (64 * 256)
@@ -74,11 +77,12 @@ def of(config: Config, experts: bool) -> Quantization | None:
 
     Raises NapkinError.
     """
-    fields = config.fields.get(FIELD)
+    field = FIELD if config.has(FIELD) else OLD_FIELD
+    fields = config.fields.get(field)
     if fields is None:
         return None
     if not isinstance(fields, dict):
-        raise config.error(FIELD, "is not an object")
+        raise config.error(field, "is not an object")
     method = fields.get("quant_method") or ("bitsandbytes" if _in_bits(fields) else "")
     name = printable(method)[:60] or "no quant_method"
     reader = READERS.get(method) if isinstance(method, str) else None
@@ -88,6 +92,8 @@ def of(config: Config, experts: bool) -> Quantization | None:
         found = reader(fields)._replace(method=name, kept=_kept(fields))
         if found.of == (EXPERTS,) and not experts:
             raise ValueError("it is of experts, and there are none")
+        if found.bits >= MOST_BITS:
+            raise ValueError("its scales make a weight no smaller")
         return found
     except ValueError as error:
         return Quantization(name, problem=str(error))
@@ -111,6 +117,8 @@ def _kept(fields: Mapping[str, Any]) -> tuple[str, ...]:
             _pattern(name)
         except re.error:
             raise ValueError("it leaves out a module by no valid pattern") from None
+        if re.search(r"\)[*+{]", name) or len(re.findall(r"[*+{]", name)) > MOST_REPEATS:
+            raise ValueError("it leaves out a module by a pattern that may take for ever")
     return tuple(found)
 
 
@@ -155,14 +163,22 @@ def _groups(fields: Mapping[str, Any]) -> Quantization:
         raise ValueError(f"{bits} bits are not counted")
     if fields.get("lm_head") is True:
         raise ValueError("it quantises the head too")
+    for field in ("modules_in_block_to_quantize", "dynamic"):
+        if fields.get(field):
+            raise ValueError(f"its {field} sets some modules apart")
     return _plain(f"int{bits}", (SCALE + bits) / group if group > 0 else 0)
 
 
 def _mxfp4(fields: Mapping[str, Any]) -> Quantization:
+    if fields.get("dequantize") is True:
+        raise ValueError("its dequantize makes 16 bits of them")
     return _plain("mxfp4")._replace(of=(EXPERTS,))
 
 
 def _compressed_tensors(fields: Mapping[str, Any]) -> Quantization:
+    sparse = fields.get("sparsity_config") or {}
+    if not isinstance(sparse, dict) or sparse.get("format", "dense") != "dense":
+        raise ValueError("its sparsity_config leaves out zeros")
     groups = fields.get("config_groups")
     if not isinstance(groups, dict) or len(groups) != 1:
         raise ValueError("it has not one group of settings")

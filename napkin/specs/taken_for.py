@@ -1,16 +1,20 @@
 """What people give in place of a config.json: one line that says what it is and what to give."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from napkin.errors import NapkinError, quoted
+from napkin.errors import NapkinError, printable, quoted
+from napkin.specs import config
+from napkin.specs.text_file import names_in
 
 BESIDE = "give the config.json beside it"
 BEGINNING = 512  # bytes, in which a file shows what it is
 
 BY_CONTENT = {
     b"GGUF": "a GGUF file, whose shape napkin does not read; give the config.json it was made from",
+    b"version https://git-lfs": "a pointer of Git LFS; `git lfs pull` gets the file itself",
     b"PK\x03\x04": f"holds weights; {BESIDE}",  # torch.save's zip
     b"\x80": f"holds weights; {BESIDE}",  # a pickle
 }
@@ -47,6 +51,8 @@ BY_FIELDS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("eos_token_id", "transformers_version"), f"the settings of generation; {BESIDE}"),
     (("error",), "an error's page that was saved; get the config.json again"),
 )
+# What a folder that has no config.json is known by; of these the first that it has.
+IN_FOLDER = ("adapter_config.json", "params.json")
 OF_A_CONFIG = ("model_type", "architectures", "hidden_size", "n_embd", "text_config")
 
 
@@ -67,6 +73,18 @@ def by_name(path: Path, shown: str) -> None:
         said = "a web page that was saved; get the config.json itself"
     if said is not None:
         raise NapkinError(f"{shown}: {said}")
+
+
+def in_folder(folder: Path, shown: str) -> None:
+    """Raises NapkinError that says what the folder is, where it has a file that tells."""
+    for name in IN_FOLDER:
+        if (folder / name).is_file():
+            within = printable(os.path.join(shown, name))
+            by_name(folder / name, within)
+            by_fields(config.load(folder / name, within), within)
+    if any(name.casefold().endswith(".gguf") for name in names_in(str(folder))):
+        said = "a folder of GGUF files; give the config.json that they were made from"
+        raise NapkinError(f"{printable(shown)}: {said}")
 
 
 def by_fields(fields: Mapping[str, Any], shown: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from transformers.models.auto import modeling_auto as auto
 
 from napkin.checking.count import built_on_meta
@@ -236,6 +237,67 @@ def test_the_class_of_a_multimodal_model_is_its_own(tmp_path: Path) -> None:
     other = write(tmp_path, whole | {"architectures": ["LlavaForSequenceClassification"]})
     said = f"architectures: the class 'LlavaForSequenceClassification' is not counted; {WAYS_ON}"
     assert napkin(["models", other]).err == f"Error: {other}: {said}\n"
+
+
+@pytest.mark.parametrize("field", ["draft_vocab_size", "medusa_num_heads", "is_encoder_decoder"])
+def test_what_is_announced_beside_a_text_part_is_refused(field: str, tmp_path: Path) -> None:
+    text = {k: v for k, v in REWARD.items() if k != "architectures"}
+    file = write(
+        tmp_path, {"model_type": "llava", "text_config": text, field: 5, "mm_vision_tower": 1}
+    )
+    says = f"{field}: announces {classes.ANNOUNCED[field]}, which is not counted; {WAYS_ON}"
+    assert napkin(["models", file]).err == f"Error: {file}: {says}\n"
+
+
+TOWER = {
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+}
+
+
+@pytest.mark.parametrize("of_text", [True, False, None])
+@pytest.mark.parametrize("of_whole", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "of_class", "text", "tower"),
+    [
+        ("llava", "LlavaForConditionalGeneration", "llama", "clip_vision_model"),
+        ("llava_next", "LlavaNextForConditionalGeneration", "llama", "clip_vision_model"),
+        ("llava_onevision", "LlavaOnevisionForConditionalGeneration", "qwen2", "clip_vision_model"),
+        ("gemma3", "Gemma3ForConditionalGeneration", "gemma3_text", "siglip_vision_model"),
+        ("mistral3", "Mistral3ForConditionalGeneration", "mistral", "pixtral"),
+    ],
+)
+def test_the_head_beside_a_text_part_is_tied_as_transformers_ties_it(
+    kind: str,
+    of_class: str,
+    text: str,
+    tower: str,
+    of_whole: bool,
+    of_text: bool | None,
+    tmp_path: Path,
+) -> None:
+    part = {k: v for k, v in REWARD.items() if k != "architectures"}
+    part |= {"model_type": text, "num_key_value_heads": 4, "head_dim": 16}
+    fields = {
+        "model_type": kind,
+        "architectures": [of_class],
+        "tie_word_embeddings": of_whole,
+        "text_config": part if of_text is None else part | {"tie_word_embeddings": of_text},
+        "vision_config": TOWER | {"model_type": tower, "image_size": 28, "patch_size": 14},
+    }
+    file = write(tmp_path, fields)
+    described = transformers.AutoConfig.from_pretrained(tmp_path)
+    with torch.device("meta"):
+        built = getattr(transformers, of_class)(described)
+    names = ("language_model", "lm_head")
+    params = sum(p.numel() for n, p in built.named_parameters() if any(map(n.__contains__, names)))
+    found = answer(f"models {file}")
+    assert found["result"]["params"] == params
+    ties = params < 200_000  # of 146 thousand, and 64 thousand of a head
+    note = f"tie_word_embeddings: the whole model's {json.dumps(of_whole)}, not text_config's"
+    assert (note in found["notes"]) == (of_text is not None and of_text != ties)
 
 
 def test_conventions_of_a_model_without_an_output_head(tmp_path: Path) -> None:

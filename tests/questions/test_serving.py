@@ -128,6 +128,15 @@ def test_a_file_s_quantization_config_is_honoured(
     assert held == pytest.approx(weights * bits / 8 + (ALL - weights + REST) * 2, rel=1e-9)
 
 
+def test_a_file_of_the_first_compressed_tensors_is_honoured_too(tmp_path: Path) -> None:
+    groups = {"g": {"targets": ["Linear"], "weights": FP8}}
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(LLAMA | {"compression_config": TENSORS | {"config_groups": groups}}))
+    found = answer(f"memory --inference --model {file}")
+    assert found["inputs"]["precision"] == "fp8"
+    assert found["result"]["per_gpu_bytes"]["weights"] == ALL + REST * 2
+
+
 UNUSED: list[tuple[dict[str, Any], str]] = [
     ({"quant_method": "hqq"}, "(hqq) is not used: napkin does not know this method"),
     ({}, "(no quant_method) is not used: napkin does not know this method"),
@@ -140,6 +149,34 @@ UNUSED: list[tuple[dict[str, Any], str]] = [
     (
         {"quant_method": "gptq", "bits": 4, "lm_head": True},
         "(gptq) is not used: it quantises the head too",
+    ),
+    (
+        {"quant_method": "gptq", "bits": 4, "modules_in_block_to_quantize": [["mlp.up_proj"]]},
+        "(gptq) is not used: its modules_in_block_to_quantize sets some modules apart",
+    ),
+    (
+        {"quant_method": "gptq", "bits": 4, "dynamic": {r"-:.*down_proj": {}}},
+        "(gptq) is not used: its dynamic sets some modules apart",
+    ),
+    (
+        {"quant_method": "mxfp4", "dequantize": True},
+        "(mxfp4) is not used: its dequantize makes 16 bits of them",
+    ),
+    (
+        {"quant_method": "compressed-tensors", "sparsity_config": {"format": "sparse-24-bitmask"}},
+        "(compressed-tensors) is not used: its sparsity_config leaves out zeros",
+    ),
+    (
+        {"quant_method": "fp8", "weight_block_size": [1, 1]},
+        "(fp8) is not used: its scales make a weight no smaller",
+    ),
+    (
+        {"quant_method": "fp8", "modules_to_not_convert": ["(.*)*x$"]},
+        "(fp8) is not used: it leaves out a module by a pattern that may take for ever",
+    ),
+    (
+        {"quant_method": "fp8", "modules_to_not_convert": [".*" * 30 + "x"]},
+        "(fp8) is not used: it leaves out a module by a pattern that may take for ever",
     ),
     (
         {"quant_method": "fp8", "modules_to_not_convert": ["("]},

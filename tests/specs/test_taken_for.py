@@ -49,6 +49,11 @@ OTHERS: list[tuple[str, bytes, str]] = [
         b'{"eos_token_id": 2, "transformers_version": "5.24.0"}',
         f"the settings of generation; {BESIDE}",
     ),
+    (
+        "config.json",
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n",
+        "a pointer of Git LFS; `git lfs pull` gets the file itself",
+    ),
     ("config.json", b'{"error": "Entry not found"}', "an error's page that was saved; get the config.json again"),
 ]  # fmt: skip
 
@@ -111,3 +116,42 @@ def test_a_snapshot_of_the_hub_s_cache_has_the_model_s_name(
     # A link of one's own is called as its owner called it.
     (tmp_path / "mine").symlink_to(snapshot)
     assert models.find(str(tmp_path / "mine")).name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        (
+            "adapter_config.json",
+            b'{"peft_type": "LORA", "base_model_name_or_path": "a/b"}',
+            "/adapter_config.json: the settings of an adapter (PEFT); "
+            "give the config.json of its base model, 'a/b'",
+        ),
+        (
+            "params.json",
+            b'{"dim": 4096, "n_layers": 32, "n_heads": 32}',
+            "/params.json: the params.json of Meta's own release; give the config.json of the same "
+            "model for transformers, or a shape: llama:L=n_layers,d=dim,H=n_heads,...",
+        ),
+        (
+            "Q4.GGUF",
+            b"",
+            ": a folder of GGUF files; give the config.json that they were made from",
+        ),
+        ("notes.txt", b"", ": is a folder without a config.json"),
+    ],
+    ids=["an adapter", "Meta's", "GGUF", "none"],
+)
+def test_a_folder_without_a_config_is_called_what_it_is(
+    name: str, content: bytes, says: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    ran = napkin(["models", str(tmp_path)])
+    assert (ran.code, ran.err) == (2, f"Error: {tmp_path}{says}\n")
+
+
+def test_only_the_suffix_of_json_is_no_part_of_a_file_s_name(tmp_path: Path) -> None:
+    for name, called in (("Llama-3.1-8B", "Llama-3.1-8B"), ("v0.1.json", "v0.1")):
+        file = tmp_path / name
+        file.write_text(json.dumps(LLAMA))
+        assert models.find(str(file)).name == called

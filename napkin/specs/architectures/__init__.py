@@ -36,6 +36,9 @@ READERS: dict[str, Reader] = {
 }
 # The text model of a larger one that does not say which it has.
 USUAL_TEXT = {"gemma3": "gemma3_text", "llava": "llama", "paligemma": "gemma"}
+# Beside a text part the whole one's field decides of the head, but in these a true of either.
+TIED = "tie_word_embeddings"
+TIED_BY_EITHER = ("llava", "llava_onevision", "llava_next_video", "shieldgemma2")
 
 
 def model(fields: Fields, name: str, file: str, shown: Mapping[str, str] | None = None) -> Model:
@@ -98,15 +101,21 @@ def _text_model(whole: Config, kind: str, part: object) -> tuple[str, Fields, li
     for name in classes.named(whole):
         if not name.endswith(classes.MULTIMODAL) and classes.known(whole) is None:
             raise classes.not_counted(whole, name)
+    classes.no_draft(whole)
     config = Config(part, whole.file)
     of_class = classes.known(config)
     inner = config.word("model_type", "" if of_class is None else of_class.kind)
     inner = inner or USUAL_TEXT.get(kind, "")
     if inner not in READERS:
         raise _unknown(whole, inner or f"text_config of {kind or 'this model'}")
-    tied = {k: v for k, v in whole.fields.items() if k == "tie_word_embeddings"}
+    notes = [f"the text model of {printable(kind) or 'this model'} alone"]
     text = {k: v for k, v in part.items() if k != "architectures"}  # the whole one's class decides
-    return inner, {**tied, **text}, [f"the text model of {printable(kind) or 'this model'} alone"]
+    if whole.has(TIED):
+        of_whole, of_text = whole.flag(TIED, False), config.flag(TIED, False)
+        text[TIED] = of_whole or (of_text and kind in TIED_BY_EITHER)
+        if config.has(TIED) and text[TIED] != of_text:
+            notes.append(f"{TIED}: the whole model's {json.dumps(of_whole)}, not text_config's")
+    return inner, text, notes
 
 
 def _unknown(config: Config, kind: str) -> NapkinError:

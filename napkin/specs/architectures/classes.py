@@ -61,6 +61,7 @@ CLASSES = {
     if found.task != TOKEN or kind not in NO_TOKEN_CLASS
 }
 
+TOWER = " tower"
 # Fields that announce tensors which no class here has, and what they are.
 ANNOUNCED = {
     "draft_vocab_size": "the head of a draft model",
@@ -131,9 +132,14 @@ def not_counted(config: Config, name: str) -> NapkinError:
     return config.error("architectures", f"the class {quoted(name)} is not counted; {WAYS_ON}")
 
 
-def _nothing_else(config: Config) -> None:
+def no_draft(whole: Config) -> None:
+    """Refuses what a model beside whose text part there are towers may not have either."""
+    _nothing_else(whole, towers=True)
+
+
+def _nothing_else(config: Config, towers: bool = False) -> None:
     for field, what in ANNOUNCED.items():
-        if config.fields.get(field):
+        if config.fields.get(field) and not (towers and what.endswith(TOWER)):
             raise config.error(field, f"announces {what}, which is not counted; {WAYS_ON}")
 
 

@@ -1,5 +1,6 @@
 """Heavy libraries, imported only where something is measured or checked."""
 
+import os
 import signal
 import threading
 import warnings
@@ -12,6 +13,7 @@ from napkin.errors import DeviceError, first_line, printable
 
 def load(module: str, name: str) -> None:
     """Imports it. Raises DeviceError where it is broken, or something else bears its name."""
+    _leave_a_deleted_folder()
     try:
         # torch says on every import that NumPy is not there.
         with _interrupted_afterwards(), warnings.catch_warnings():
@@ -24,6 +26,15 @@ def load(module: str, name: str) -> None:
         # A folder that an uninstaller left, a script of that name in the working directory.
         where = getattr(imported, "__file__", None) or next(iter(imported.__path__))
         raise DeviceError(f"{printable(where)} is not {name} and stands in its place; rename it")
+
+
+def _leave_a_deleted_folder() -> None:
+    """MKL ends the process where the working directory is gone. No path is lost by it: none that
+    is relative to such a folder can be read or written."""
+    try:
+        os.getcwd()
+    except OSError:
+        os.chdir(os.path.abspath(os.sep))
 
 
 @contextmanager

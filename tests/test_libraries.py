@@ -1,6 +1,8 @@
 """Importing what is heavy: broken, or interrupted on the way."""
 
+import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -109,3 +111,16 @@ def test_a_broken_torch_is_one_line(
     says = "PyTorch is installed but cannot be imported: libtorch_cpu.so: cannot open"
     ran = napkin(asked)
     assert (ran.code, ran.out, ran.err) == (1, "", f"Error: {says}\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a folder in use cannot be deleted")
+def test_a_deleted_working_directory_does_not_end_a_check(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = f'cd {gone} && rmdir {gone} && exec {sys.executable} -m napkin "$@"'
+    line = ["flops", "--model", "linear:L=1,d=64", "--check", "--format", "json"]
+    environment = os.environ | {"PYTHONPATH": str(Path(libraries.__file__).parents[1])}
+    ran = subprocess.run(
+        ["sh", "-c", script, "sh", *line], capture_output=True, text=True, env=environment
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")

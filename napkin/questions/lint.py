@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -54,10 +54,12 @@ def judged(table: str, dtype: str) -> Report:
     default = options.read("dtype", dtype, dtypes.precision)
     rows = options.read("lint", table, lambda path: _rows(path, default))
     known = accelerators.everything()
+    named = accelerators.by_name(known)
     verdicts: list[Verdict] = []
     unknown = 0
     for row in rows:
-        verdict = judge(row.name, row.dtype, row.rate, known, suggest=unknown < SUGGESTIONS)
+        suggest = unknown < SUGGESTIONS
+        verdict = judge(row.name, row.dtype, row.rate, known, named, suggest)
         unknown += verdict.kind == "unknown"
         verdicts.append(verdict)
     cells = [
@@ -87,10 +89,19 @@ def _tera(rate: float | None) -> str:
 
 
 def judge(
-    name: str, dtype: str, rate: float, known: list[Accelerator], suggest: bool = True
+    name: str,
+    dtype: str,
+    rate: float,
+    known: list[Accelerator],
+    named: Mapping[str, Accelerator] | None = None,
+    suggest: bool = True,
 ) -> Verdict:
-    """Their figure against ours, and against every figure that it may have been taken for."""
-    device = accelerators.among(known, name)
+    """Their figure against ours, and against every figure that it may have been taken for.
+
+    `named` is `accelerators.by_name(known)`, for who judges many.
+    """
+    named = accelerators.by_name(known) if named is None else named
+    device = named.get(accelerators.alike(name))
     if device is None:
         return Verdict("unknown", accelerators.not_found(name, known if suggest else []))
     if dtype not in device.peak:

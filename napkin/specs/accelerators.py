@@ -51,11 +51,17 @@ def lookup(wanted: str) -> Accelerator | None:
     return found
 
 
-def among(known: list[Accelerator], wanted: str) -> Accelerator | None:
-    """The one of them that answers to a name, no file read again; a user's own wins."""
-    name = alike(wanted)
-    found = [each for each in known if name in map(alike, each.names)]
-    return max(found, key=lambda each: each.own, default=None)
+def by_name(known: Iterable[Accelerator]) -> dict[str, Accelerator]:
+    """What answers to each name, as `alike` writes it; a user's own wins.
+
+    Made once, as a table of other people's asks for thousands of names.
+    """
+    found: dict[str, Accelerator] = {}
+    for each in sorted(known, key=lambda each: each.own):
+        for name in set(map(alike, each.names)):
+            if name not in found or (each.own and not found[name].own):
+                found[name] = each
+    return found
 
 
 def _is_path(wanted: str) -> bool:

@@ -48,7 +48,9 @@ ALIASES = {
     "fp8_e4m3": "fp8",
     "fp8_e4m3fn": "fp8",
     "float8_e4m3fn": "fp8",
-    "float8_e4m3fnuz": "fp8",  # AMD's own kind, on MI300
+    "fp8_e4m3fnuz": "fp8",  # AMD's own kind, on MI300
+    "fp8_e5m2fnuz": "fp8_e5m2",
+    "float8_e4m3fnuz": "fp8",
     "float8_e5m2": "fp8_e5m2",
     "float8_e5m2fnuz": "fp8_e5m2",
     "fp4_e2m1": "fp4",
@@ -72,7 +74,9 @@ def precision(text: object) -> str:
     name = str(text).strip().casefold().replace("-", "_").removeprefix("torch.")
     name = canonical(name)
     if name not in PRECISIONS:
-        kinds = [each for each in PRECISIONS if each.startswith(f"{name}_")]
+        # fp8_e3m4 is another format than fp8_e5m2, and not one with a slip in it.
+        base = name.partition("_")[0] + "_"
+        kinds = [each for each in PRECISIONS if f"{each}_".startswith(base)]
         hint = f"; write {' or '.join(kinds)}" if kinds else suggestion(name, PRECISIONS)
         hint = hint or f"; write one of {' '.join(PRECISIONS)}"
         raise NapkinError(f"{quoted(text)} is not a precision{hint}")

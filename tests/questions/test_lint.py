@@ -160,3 +160,19 @@ def test_a_figure_of_one_s_own_file_is_called_so(tmp_path: Path) -> None:
     path.write_text("mine: 100\n")
     (found,) = answers(["hardware", "--lint", str(path)])
     assert found["result"]["said"] == "agrees (ours is your own file's)"
+
+
+def test_a_long_table_looks_at_the_names_of_all_hardware_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, looked, alike = tmp_path / "t.csv", [], accelerators.alike
+    path.write_text("".join(f"NVIDIA H{n}X,989\n" for n in range(1000)))
+
+    def counted(name: str) -> str:
+        looked.append(name)
+        return alike(name)
+
+    monkeypatch.setattr(accelerators, "alike", counted)
+    rows = answers(["hardware", "--lint", str(path)])
+    assert [row["result"]["verdict"] for row in rows] == ["unknown"] * 1000
+    assert len(looked) < 10_000

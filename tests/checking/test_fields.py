@@ -180,7 +180,7 @@ def test_any_config_is_counted_as_transformers_builds_it_or_is_refused(
         assert all(any(name in note for note in computed.notes) for name in unread)
 
     same_or_refused()
-    assert len(compared) > EXAMPLES / 5
+    assert len(compared) >= EXAMPLES / 5
 
 
 def seen(model: Model) -> list[int | None]:

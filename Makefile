@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help run bench test lint fix types build check speed gpu-check readme clean
+.PHONY: help run bench test quick lint fix types build check speed gpu-check readme clean
 .DEFAULT_GOAL := help
 
 help: ## list what can be made
@@ -34,6 +34,9 @@ bench: $(VENV)/.bench ## install torch and measure this machine
 test: $(VENV)/.dev ## run the tests
 	$(BIN)/python -m pytest
 
+quick: $(VENV)/.dev ## run the tests that need no torch, a minute
+	$(BIN)/python -m pytest --quick
+
 lint: $(VENV)/.dev ## check style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -50,7 +53,7 @@ build: $(VENV)/.dev ## build sdist and wheel
 
 check: lint types test build ## all that CI runs
 
-speed: $(VENV)/.dev ## start-up as ratios to importing the libraries
+speed: $(VENV)/.dev ## start-up as ratios to importing the libraries, answers a second
 	$(BIN)/python tests/speed.py
 
 gpu-check: $(VENV)/.bench ## bench against other timers on this GPU, a minute

@@ -29,35 +29,61 @@ class Quantity:
     label: str = ""
     source: str = ""
 
+    # A coefficient that meets a plain number: the formula is computed without a trace.
+
     def __add__(self, other: "Number") -> "Quantity":
-        return _same_unit("+", self, _quantity(other))
+        if not isinstance(other, Quantity):
+            if self.op == "coefficient":
+                return self.value + other  # type: ignore[return-value]
+            other = coefficient(other)
+        return _same_unit("+", self, other)
 
     def __sub__(self, other: "Number") -> "Quantity":
-        return _same_unit("-", self, _quantity(other))
+        if not isinstance(other, Quantity):
+            if self.op == "coefficient":
+                return self.value - other  # type: ignore[return-value]
+            other = coefficient(other)
+        return _same_unit("-", self, other)
 
     def __mul__(self, other: "Number") -> "Quantity":
-        b = _quantity(other)
-        return Quantity(self.value * b.value, units.times(self.unit, b.unit), "×", (self, b))
+        if not isinstance(other, Quantity):
+            if self.op == "coefficient":
+                return self.value * other  # type: ignore[return-value]
+            other = coefficient(other)
+        unit = units.times(self.unit, other.unit)
+        return Quantity(self.value * other.value, unit, "×", (self, other))
 
     def __truediv__(self, other: "Number") -> "Quantity":
-        b = _quantity(other)
-        return Quantity(self.value / b.value, units.times(self.unit, b.unit, -1), "/", (self, b))
+        if not isinstance(other, Quantity):
+            if self.op == "coefficient":
+                return self.value / other  # type: ignore[return-value]
+            other = coefficient(other)
+        unit = units.times(self.unit, other.unit, -1)
+        return Quantity(self.value / other.value, unit, "/", (self, other))
 
     def __pow__(self, power: int) -> "Quantity":
         unit = units.times("1", self.unit, power)
         return Quantity(self.value**power, unit, "^", (self, coefficient(power)))
 
-    def __radd__(self, other: "Number") -> "Quantity":
-        return _quantity(other) + self
+    def __radd__(self, other: float) -> "Quantity":
+        if self.op == "coefficient":
+            return other + self.value  # type: ignore[return-value]
+        return coefficient(other) + self
 
-    def __rsub__(self, other: "Number") -> "Quantity":
-        return _quantity(other) - self
+    def __rsub__(self, other: float) -> "Quantity":
+        if self.op == "coefficient":
+            return other - self.value  # type: ignore[return-value]
+        return coefficient(other) - self
 
-    def __rmul__(self, other: "Number") -> "Quantity":
-        return _quantity(other) * self
+    def __rmul__(self, other: float) -> "Quantity":
+        if self.op == "coefficient":
+            return other * self.value  # type: ignore[return-value]
+        return coefficient(other) * self
 
-    def __rtruediv__(self, other: "Number") -> "Quantity":
-        return _quantity(other) / self
+    def __rtruediv__(self, other: float) -> "Quantity":
+        if self.op == "coefficient":
+            return other / self.value  # type: ignore[return-value]
+        return coefficient(other) / self
 
     def __bool__(self) -> Never:
         raise TypeError("a branch on a Quantity is not in the trace: branch on settings")
@@ -86,7 +112,12 @@ def coefficient(value: float, unit: str = "1", reason: str = "") -> Quantity:
 
 
 def define(symbol: str, label: str, formula: Quantity, unit: str) -> Quantity:
-    """Names a step. Raises UnitError where the formula has another unit."""
+    """Names a step. Raises UnitError where the formula has another unit.
+
+    A formula on plain numbers is one, and has no trace.
+    """
+    if not isinstance(formula, Quantity):
+        return formula
     if units.canonical(formula.unit) != units.canonical(unit):
         raise UnitError(f"{symbol} = {in_symbols(formula)} is in {formula.unit}, not {unit}")
     op, args = ("=", (formula,)) if formula.symbol else (formula.op, formula.args)
@@ -96,10 +127,6 @@ def define(symbol: str, label: str, formula: Quantity, unit: str) -> Quantity:
 def ceil(a: Quantity) -> Quantity:
     """The next whole number."""
     return Quantity(math.ceil(a.value), a.unit, "ceil", (a,))
-
-
-def _quantity(x: Number) -> Quantity:
-    return x if isinstance(x, Quantity) else coefficient(x)
 
 
 def _same_unit(op: str, a: Quantity, b: Quantity) -> Quantity:

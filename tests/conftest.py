@@ -1,5 +1,6 @@
 """Every test starts from a machine that has set nothing up for napkin."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,21 @@ VARIABLES = (
     *("COLUMNS", "PYTHONIOENCODING", "CUDA_VISIBLE_DEVICES"),
     *("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"),
 )
+# What imports it, and what measures: `bench --size 64`, `bench --model gpt2`.
+NEEDS_TORCH = re.compile(
+    r"^(import|from) (torch|transformers|napkin\.(bench|checking))\b|bench.*--(size|model)", re.M
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="leave out all that needs torch")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Before it is imported: torch need not be there."""
+    if not config.getoption("quick") or not collection_path.is_file():
+        return None
+    return bool(NEEDS_TORCH.search(collection_path.read_text("utf-8"))) or None
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ import torch
 from napkin.bench import bandwidth, device, matmul, operators
 from napkin.bench.operators import OPERATORS, Shape
 from napkin.errors import NapkinError
-from napkin.questions.measuring.measurement import known, promised
+from napkin.questions.bench.measurement import known, promised
 
 SECONDS, WARM_UP = 0.5, 0.5
 CUBE = Shape(8192, 8192, 8192)

@@ -12,6 +12,7 @@ import yaml
 from typer.testing import CliRunner
 
 from napkin.cli.app import app
+from tests import working
 
 DATA = Path(__file__).parent / "data"
 ROOT = Path(__file__).parents[1]
@@ -43,10 +44,12 @@ def napkin(command: str | list[str]) -> Ran:
 
 
 def answers(command: str | list[str]) -> list[dict[str, Any]]:
-    """The answers of a command's JSON document."""
+    """The answers of a command's JSON document, whose working comes to their figures."""
     ran = napkin([*words(command), "--format", "json"])
     assert ran.code == 0, ran.err
     found: list[dict[str, Any]] = json.loads(ran.out)["answers"]
+    for each in found:
+        working.check(each)
     return found
 
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from napkin.cli.app import app
-from napkin.questions.shape.conventions import CONVENTIONS, dashed
+from napkin.specs.conventions import CONVENTIONS, dashed
 from napkin.specs.folders import shipped_folder
 from tests.running import DATA, Ran, napkin
 

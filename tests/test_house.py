@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from napkin.specs.architectures import READERS
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "napkin"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -130,10 +132,25 @@ def test_the_command_line_neither_parses_nor_computes(path: Path) -> None:
 
 
 @in_room("accounting")
-def test_a_formula_knows_quantities_only(path: Path) -> None:
-    assert rooms_used(path) <= {"quantity"}
+def test_a_formula_knows_quantities_and_plain_records_only(path: Path) -> None:
+    assert rooms_used(path) <= {"quantity", "errors", "specs"}
+    readers = {"config", "text_file", "yaml_file", "models", "accelerators", "measured", "folders"}
+    assert readers.isdisjoint(name.split(".")[2] for name in imports(path) if "specs" in name)
     names = {n.id for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Name)}
     assert names.isdisjoint({"print", "open"})
+
+
+ELSEWHERE = [p for p in MODULES if "architectures" not in p.parts and room(p) != "data"]
+
+
+@each_of(ELSEWHERE)
+def test_no_architecture_is_asked_for_by_its_name(path: Path) -> None:
+    words = {
+        node.value
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    assert words.isdisjoint(READERS)
 
 
 def loaded_after(code: str) -> set[str]:

@@ -211,10 +211,12 @@ def test_json_keeps_what_others_show_escaped() -> None:
 
 
 def test_completion_leaves_out_what_cannot_be_typed() -> None:
-    from napkin.cli.options import names_of_hardware
+    from napkin.cli.options import OPTIONS, completing
 
     folder = Path(os.environ["XDG_CONFIG_HOME"], "napkin", "hardware")
     folder.mkdir(parents=True)
     for name in ("mine-\x1b[31m", "mine-too"):
         (folder / f"{name}.yaml").write_text(CARD.format("Card"))
-    assert names_of_hardware("mine") == ["mine-too"]
+    complete = completing(OPTIONS["hardware"])
+    assert complete is not None
+    assert complete("mine") == ["mine-too"]

@@ -1,264 +1,443 @@
-"""Bytes that layers, the head and the loss keep for the backward pass, part by part.
+"""Bytes that a model keeps for the backward pass: the values that its operations need.
 
-Whole numbers, of what transformers 5.24's modules save (tests/checking measures them); each
-part has its formula beside it. n = B·T tokens, s bytes a value; H query and K key-value heads
-of width h, e = n·h·(H + K) what the head norms see. Softmax and RMSNorm are computed in fp32.
+Of what transformers 5.24's modules save (tests/checking measures them), for a micro-batch of
+B sequences of T tokens.
 """
 
-from typing import NamedTuple
+import re
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from typing import NamedTuple, cast
 
-RNG = 24  # bytes of random state that the fused attention of a GPU keeps, dropout or not
+from napkin.accounting import operations as of
+from napkin.accounting.layout import Layout
+from napkin.accounting.notation import TRACED, Notation, letter
+from napkin.accounting.operations import Kernels, Product, Size, Value, operations
+from napkin.accounting.parameters import parameters
+from napkin.accounting.sums import product, total
+from napkin.errors import NapkinError, quoted
+from napkin.quantity import Quantity, coefficient, define
+from napkin.specs.model import Experts, Model, Stack
 
-
-class Sizes(NamedTuple):
-    """Of one micro-batch on one GPU."""
-
-    B: int
-    T: int
-    d: int
-    H: int
-    K: int
-    h: int
-    F: int
-    V: int  # outputs of the head
-    s: int
-    of_loss: str = "n·V"  # the outputs that the loss sees: B·labels where one token of each does
-
-    @property
-    def n(self) -> int:
-        return self.B * self.T
-
-    @property
-    def seen(self) -> int:
-        """As many as `of_loss` says."""
-        return (self.B if self.of_loss.startswith("B") else self.n) * self.V
-
-
-class Part(NamedTuple):
-    """What a part of a layer keeps, in bytes, and by which formula."""
-
-    bytes: int
-    formula: str
+BYTE = "B"
+IN_BF16 = coefficient(2, "B/param", "2 = bf16")
+GPT_BLOCK = coefficient(34, BYTE, "34 = Korthikanti's sum of a block")
+SCORES_AND_DROPOUT = coefficient(5, BYTE, "5 = 2 softmax + 1 mask + 2 dropped")
+LAST_NORM = coefficient(4, BYTE, "4 = 2 × 2 bytes")
+TWO_FP32 = coefficient(8, BYTE, "8 = 2 in fp32")
+THREE_FP32 = coefficient(12, BYTE, "12 = 3 in fp32")
+FOUR_FP32 = coefficient(16, BYTE, "16 = 4 in fp32")
+CAST, CAST_HEAD = "cast weights", "cast head"
+OUTSIDE = (of.FINAL_NORM, of.PROJECTIONS, of.ROTARY, of.LOSS, of.CAP)
+# Autocast computes what others consist of, a power or a softplus, in fp32.
+FUSED_ACTIVATIONS = ("silu", "swish", "gelu", "relu")
 
 
-def _times(count: int, sum_of: str) -> str:
-    return sum_of if count == 1 else f"{count}·({sum_of})"
+class Shape(NamedTuple):
+    """Kept values of one shape: bytes of one element of all of them together, and why."""
+
+    bytes: Quantity
+    per: str
+    size: Product
 
 
-def flash_attention(z: Sizes, rng: int = RNG) -> Part:
-    """Queries, keys, values, output and the log-sum-exp (FlashAttention 2205.14135)."""
-    kept = z.s * z.n * z.h * (2 * z.H + 2 * z.K) + 4 * z.n * z.H + rng
-    return Part(kept, "s·n·h·(2H + 2K) + 4·n·H")
+# In the order in which answers list them: of a layer, and of what is outside.
+PARTS = (
+    *(of.NORMS, of.CASTS, of.ATTENTION, of.HEAD_NORMS, of.MLP, of.EXPERTS),
+    *OUTSIDE,
+)
 
 
-def eager_attention(z: Sizes, capped: bool = False) -> Part:
-    """Keys and values for every query head, and the scores."""
-    scores = scores_kept(z, upcast=True, capped=capped)
-    return Part(4 * z.s * z.n * z.H * z.h + scores.bytes, f"4·s·n·H·h + {scores.formula}")
+@lru_cache(maxsize=256)
+def shapes(model: Model, s: int, kernels: Kernels, size: Size) -> dict[str, tuple[Shape, ...]]:
+    """What each part keeps, of s bytes a value."""
+    parts = _alike(model, kernels, size)
+    return {
+        part: tuple(_shape(_widths(values, s), values[0], size) for values in parts[part].values())
+        for part in PARTS
+        if part in parts
+    }
 
 
-def _softmax(z: Sizes) -> int:
-    """Bytes a score: in fp32, and its cast."""
-    return 4 if z.s == 4 else 4 + z.s
+@lru_cache(maxsize=256)
+def under_a_window(
+    model: Model, s: int, kernels: Kernels, size: Size
+) -> tuple[tuple[Shape, ...], tuple[Shape, ...]]:
+    """What attention keeps more where sdpa is given a mask, and what it keeps less."""
+    before = _alike(model, kernels, size)[of.ATTENTION]
+    after = _alike(model, kernels._replace(masked=True), size)[of.ATTENTION]
+    more: list[Shape] = []
+    less: list[Shape] = []
+    for key in {**after, **before}:
+        new, old = after.get(key, []), before.get(key, [])
+        difference = sum(_widths(new, s)) - sum(_widths(old, s))
+        if difference:
+            shape = _shape([abs(difference)], (new or old)[0], size)
+            (more if difference > 0 else less).append(shape)
+    return tuple(more), tuple(less)
 
 
-def windowed(z: Sizes, of_buffer: bool = False) -> Part:
-    """What PyTorch's sdpa keeps more than flash attention under a window, whose mask it is given:
-    the mask in the values' width, layer by layer, and keys and values for every query head. One
-    head for all is a view; where values were in one buffer with queries and keys (`of_buffer`),
-    that is gone."""
-    mask = z.s * z.B * z.T**2
-    if z.K in (1, z.H):
-        return Part(mask, "s·B·T²")
-    heads, said = (z.H - 3 * z.K, "H − 3K") if of_buffer else (2 * (z.H - z.K), "2H − 2K")
-    return Part(z.s * z.n * z.h * heads + mask, f"s·n·h·({said}) + s·B·T²")
+Alike = dict[tuple[object, ...], list[Value]]
 
 
-def recomputed_attention(z: Sizes) -> Part:
-    """Queries, keys, values and output: the scores are made again (Korthikanti 2205.05198)."""
-    return Part(z.s * z.n * z.h * (2 * z.H + 2 * z.K), "s·n·h·(2H + 2K)")
+def _alike(model: Model, kernels: Kernels, size: Size) -> dict[str, Alike]:
+    """The values of each part by their shape: each value once, whoever needs it."""
+    distinct: dict[Value, None] = {}
+    for operation in operations(model, size):
+        distinct.update(dict.fromkeys(operation.kept(kernels)))
+    parts: dict[str, Alike] = {}
+    for value in distinct:
+        shape = (value.per, *map(id, value.size))
+        parts.setdefault(value.part, {}).setdefault(shape, []).append(value)
+    return parts
 
 
-def rms_norms(z: Sizes, count: int = 2) -> Part:
-    """x in fp32, normalised, the output, and 1/rms: Llama's."""
-    return Part(count * ((4 + 2 * z.s) * z.n * z.d + 4 * z.n), _times(count, "(4 + 2s)·n·d + 4n"))
+def _widths(values: list[Value], s: int) -> list[int]:
+    return [s if value.bytes is None else value.bytes for value in values]
 
 
-def fused_norms(z: Sizes, count: int = 2) -> Part:
-    """x, the output and 1/rms: a fused kernel's."""
-    return Part(count * (2 * z.s * z.n * z.d + 4 * z.n), _times(count, "2s·n·d + 4n"))
+def _shape(widths: list[int], value: Value, size: Size) -> Shape:
+    times = sum(widths)
+    if size is not letter:  # sizes are numbers: all that the model alone decides is one
+        return Shape(product((cast(Quantity, times), *value.size)), value.per, ())
+    counts = {width: widths.count(width) for width in sorted(set(widths), reverse=True)}
+    each = " + ".join(
+        f"{width}" if count == 1 else f"{count} × {width}" for width, count in counts.items()
+    )
+    reason = f"{times} = {each} bytes" if len(widths) > 1 else ""
+    return Shape(coefficient(times, BYTE, reason), value.per, value.size)
 
 
-def gemma_norms(z: Sizes, count: int = 2, after: int = 0) -> Part:
-    """x and what is normalised in fp32, 1/rms, 1 + weight; the output too, but for the norms
-    that come `after` a sublayer."""
-    each = 8 * z.n * z.d + 4 * z.n + 4 * z.d
-    kept = (count + after) * each + count * z.s * z.n * z.d
-    return Part(kept, f"{_times(count + after, '8·n·d + 4n + 4d')} + {count}·s·n·d")
+def kept(shapes: tuple[Shape, ...], B: Quantity, T: Quantity) -> Quantity:
+    """In B, of one part."""
+    n = B * T
+    rows: dict[str, Product] = {
+        "token": (n,),
+        "pair": (n, T),
+        "sequence": (B,),
+        "position": (T,),
+        "model": (),
+    }
+    return total([product((bytes, *rows[per], *size)) for bytes, per, size in shapes])
 
 
-def olmo_norms(z: Sizes) -> Part:
-    """Norms after each sublayer, and the sublayers' inputs."""
-    return Part(2 * (8 * z.n * z.d + 4 * z.n) + 2 * z.s * z.n * z.d, "2·(8·n·d + 4n) + 2·s·n·d")
+@cache
+def symbol(part: str) -> str:
+    return "a_" + re.sub(r"\W", "_", part)
 
 
-def layer_norms(z: Sizes, inputs: int = 2) -> Part:
-    """Two LayerNorms: their inputs (one, where both share it), outputs, means and 1/std."""
-    kept = (inputs + 2) * z.s * z.n * z.d + 16 * z.n
-    return Part(kept, f"{inputs + 2}·s·n·d + 16n")
+def cast_weights(weights: Quantity, label: str, part: str) -> Quantity:
+    """In B: bf16 copies that autocast keeps of weights in param."""
+    return define(symbol(part), label, IN_BF16 * weights, "B")
 
 
-def head_norms(z: Sizes) -> Part:
-    """Qwen3's of queries and keys."""
-    heads = z.n * (z.H + z.K)
-    return Part((4 + z.s) * heads * z.h + 4 * heads, "(4 + s)·e + 4·n·(H + K)")
+def block_input(
+    B: Quantity, T: Quantity, d: Quantity, layout: Layout, notation: Notation
+) -> Quantity:
+    """All that a checkpointed block keeps, in B."""
+    width = layout.precision.weights  # under autocast the stream stays in fp32
+    each = coefficient(width, BYTE) if notation is TRACED else cast(Quantity, width)
+    return define("a_block", "input, one layer", each * (B * T * d), "B")
 
 
-def gemma_head_norms(z: Sizes) -> Part:
-    """As `gemma_norms`, of queries and keys."""
-    heads = z.n * (z.H + z.K)
-    return Part(8 * heads * z.h + 4 * heads + 8 * z.h, "8·e + 4·n·(H + K) + 8h")
+def _each(layout: Layout, notation: Notation, times: int = 1, what: str = "") -> Quantity:
+    """Bytes of some values."""
+    size = times * layout.value_bytes
+    if notation is not TRACED:
+        return cast(Quantity, size)
+    return coefficient(size, BYTE, f"{size} = {what} × {layout.value_bytes} bytes" if what else "")
 
 
-def olmo_head_norms(z: Sizes) -> Part:
-    """One of all queries, one of all keys."""
-    return Part(8 * z.n * (z.H + z.K) * z.h + 8 * z.n, "8·e + 8n")
-
-
-def gated_mlp(z: Sizes, inside: int) -> Part:
-    """Up, the gate's activation and their product, and `inside` what the activation function
-    keeps (specs.activations): the gate (SiLU), nothing (ReLU), several tensors."""
-    return Part((3 + inside) * z.s * z.n * z.F, f"{3 + inside}·s·n·F")
-
-
-def fused_flash_attention(z: Sizes, rng: int = RNG) -> Part:
-    """Phi-3's: the values stay in the buffer of queries, keys and values, rotated queries and
-    keys beside it, and the heads are merged in a copy."""
-    kept = z.s * z.n * z.h * (4 * z.H + 3 * z.K) + 4 * z.n * z.H + rng
-    return Part(kept, "s·n·h·(4H + 3K) + 4·n·H")
-
-
-def plain_mlp(z: Sizes, inside: int) -> Part:
-    """The second matmul's input, and `inside` what the activation function keeps."""
-    return Part((1 + inside) * z.s * z.n * z.F, f"{1 + inside}·s·n·F")
-
-
-def fused_projections(z: Sizes, rng: int = RNG, rotated: bool = False) -> Part:
-    """Attention whose queries, keys and values stay in the buffer of one matmul (GPT-2); where
-    they are rotated (GPT-NeoX), rotated queries and keys and the merged heads too."""
-    times = 7 if rotated else 4
-    return Part(times * z.s * z.n * z.d + 4 * z.n * z.H + rng, f"{times}·s·n·d + 4·n·H")
-
-
-def plain_eager_attention(z: Sizes, upcast: bool) -> Part:
-    """Queries, keys, values and what they attend to (h·H = d), and the scores."""
-    scores = scores_kept(z, upcast)
-    return Part(4 * z.s * z.n * z.d + scores.bytes, f"4·s·n·d + {scores.formula}")
-
-
-def projected(z: Sizes, width: int) -> Part:
-    """Inputs of the matrices into d and to the head, of OPT's table of another `width`."""
-    return Part(2 * z.s * z.n * width, f"2·s·n·{width}")
-
-
-def logit_cap(z: Sizes) -> Part:
-    """The tanh of the logits, before they are scaled back."""
-    return Part(z.s * z.n * z.V, "s·n·V")
-
-
-def routed_experts(z: Sizes, E: int, k: int, inside: int) -> Part:
-    """k experts for every token, each gated, and the router (F is an expert's width)."""
-    kept = z.s * z.n * k * ((3 + inside) * z.F + 2 * z.d) + 4 * z.n * E + 4 * z.n + 8 * z.n * k
-    return Part(kept, f"s·n·k·({3 + inside}F + 2d) + 4·n·E + 4n + 8·n·k")
-
-
-def korthikanti(z: Sizes, scores: bool) -> Part:
+def korthikanti(B: Quantity, T: Quantity, d: Quantity, H: Quantity, scores: bool) -> Quantity:
     """A GPT block in 16 bits with dropout: 34·s·b·h, and 5·a·s²·b where the scores are kept
     (2205.05198, equation 2)."""
-    kept = 34 * z.n * z.d + (5 * z.B * z.H * z.T**2 if scores else 0)
-    return Part(kept, "34·n·d + 5·B·H·T²" if scores else "34·n·d")
+    formula = GPT_BLOCK * (B * T * d)
+    if scores:
+        formula = formula + SCORES_AND_DROPOUT * (B * H * T * T)
+    return define("a_GPT_block", "GPT block, one layer", formula, "B")
 
 
-def block_input(z: Sizes) -> Part:
-    """All that a checkpointed block keeps."""
-    return Part(z.s * z.n * z.d, "s·n·d")
+def loss_backward(
+    model: Model, B: Quantity, T: Quantity, notation: Notation = TRACED
+) -> Quantity | None:
+    """Gradients of the loss and of the log-softmax, in B; None where there is no loss."""
+    loss = _loss(model, notation.letter)
+    if loss is None:
+        return None
+    rows = B if loss.per == "sequence" else B * T
+    formula = TWO_FP32 * (rows * loss.outputs)
+    return define("a_loss", "gradients of loss, log-softmax", formula, "B")
 
 
-def log_softmax(z: Sizes) -> Part:
-    """In fp32, and the loss itself."""
-    return Part(4 * z.seen + 4, f"4·{z.of_loss} + 4")
+@lru_cache(maxsize=256)
+def _loss(model: Model, size: Size) -> of.LogSoftmax | None:
+    return next((o for o in operations(model, size) if isinstance(o, of.LogSoftmax)), None)
 
 
-def rotary(z: Sizes, width: int, each: int, tables: int = 1) -> Part:
-    """Cosines and sines, which all layers of a kind share."""
-    return Part(2 * tables * each * z.T * width, f"{2 * tables}·{each}·T·{width}")
+def inside_layer(
+    model: Model, B: Quantity, T: Quantity, layout: Layout, notation: Notation
+) -> dict[str, Quantity]:
+    """Gradients on the way through a layer, in B, by where they are; measured on whole steps,
+    within some percent."""
+    d, n = notation.letter("d", "d_model", model.d_model), B * T
+    if model.experts is not None:
+        return _inside_experts(model.experts, n, d, layout, notation)
+    assert model.mlp is not None
+    F = notation.letter("F", "d_ff", model.mlp.width)
+    again = layout.recompute == "full"
+    # What a layer begins with, and a checkpoint keeps, is also what its first norm or matmul
+    # keeps, unless that norm keeps a copy in fp32.
+    copied = model.norm.kind in ("rms", "rms+1") and layout.value_bytes == 2
+    residual = not again or (copied and not layout.autocast)
+    stream = _each(layout, notation) * (n * d) if residual else None
+    mlp = _each(layout, notation, 2, "2 gradients") * (n * F)
+    if stream is not None:
+        mlp = mlp + stream
+    if model.norm.place not in ("after", "both"):
+        return {of.MLP: define("a_inside", f"inside the {of.MLP}", mlp, "B")}
+    # A norm after the MLP is done by then.
+    inside = {of.MLP: define("a_inside", f"inside the {of.MLP}", mlp - TWO_FP32 * (n * d), "B")}
+    if again:
+        after = FOUR_FP32 * (n * d)
+        after = after if stream is None else after + stream
+        inside["norm after"] = define("a_inside", "inside the norm after", after, "B")
+    return inside
 
 
-def loss_backward(z: Sizes) -> Part:
-    """Gradients of the loss and of the log-softmax, in fp32."""
-    return Part(8 * z.seen, f"8·{z.of_loss}")
+def _inside_experts(
+    experts: Experts, n: Quantity, d: Quantity, layout: Layout, notation: Notation
+) -> dict[str, Quantity]:
+    """Inside them, their outputs' places free again; and where their outputs are weighted."""
+    k = notation.letter("k", "experts a token takes", experts.active)
+    F = notation.letter("F_e", "width of an expert", experts.width)
+    two, one = _each(layout, notation, 2, "2 gradients"), _each(layout, notation)
+    each = {
+        of.EXPERTS: two * (n * k * F) - one * (n * k * d),
+        "weighting": THREE_FP32 * (n * k * d) + one * (n * d),
+    }
+    return {name: define("a_inside", f"inside the {name}", q, "B") for name, q in each.items()}
 
 
-def inside_mlp(z: Sizes, residual: bool, normed: bool) -> Part:
-    """Gradients on the way through a layer's MLP: two of its width, and that of the residual
-    stream unless it stands in for an input that is counted twice; a norm after the MLP is done
-    by then. Measured on whole steps, within some percent."""
-    kept, formula = 2 * z.s * z.n * z.F, "2·s·n·F"
-    if residual:
-        kept, formula = kept + z.s * z.n * z.d, f"{formula} + s·n·d"
-    if normed:
-        kept, formula = kept - 8 * z.n * z.d, f"{formula} − 8·n·d"
-    return Part(kept, formula)
+def inside_norm(B: Quantity, T: Quantity, d: Quantity) -> Quantity:
+    """Gradients on the way through the last norm, in B."""
+    return define("a_norm", "inside the last norm", FOUR_FP32 * (B * T * d), "B")
 
 
-def inside_experts(z: Sizes, k: int) -> Part:
-    """The same of routed experts: gradients inside, their outputs' places free again."""
-    return Part(z.s * z.n * k * (2 * z.F - z.d), "s·n·k·(2F − d)")
+class Scores:
+    """Of one layer's eager attention, in B: what is there of its scores."""
+
+    def __init__(
+        self, model: Model, B: Quantity, T: Quantity, layout: Layout, notation: Notation
+    ) -> None:
+        H = notation.letter("H", "attention heads", model.attention.heads)
+        self.count, self.notation = B * H * T * T, notation
+        s, in_fp32 = layout.value_bytes, model.attention.softmax_in_fp32
+        cap = s if model.attention.cap else 0
+        cast = s if in_fp32 and s != 4 else 0
+        self.kept = (4 if in_fp32 else s) + cast + cap
+        self.forward = 8 if in_fp32 else 2 * s  # scores, their softmax, its cast
+        self.backward = (4 if in_fp32 else s) + s  # gradients of the softmax and of its cast
+
+    def of(self, symbol: str, label: str, bytes: int) -> Quantity:
+        each = coefficient(bytes, BYTE) if self.notation is TRACED else cast(Quantity, bytes)
+        return define(symbol, label, each * self.count, "B")
 
 
-def inside_weighting(z: Sizes, k: int) -> Part:
-    """Gradients of the experts' weighted outputs, in fp32, and of the residual stream."""
-    return Part(12 * z.n * k * z.d + z.s * z.n * z.d, "12·n·k·d + s·n·d")
+def stack(model: Stack, B: Quantity, layout: Layout, notation: Notation) -> Quantity:
+    """A in B: inputs of each matrix and of the head, and the loss's two operands; the lecture's
+    B·D·L leaves out the first and the last (CS336 2025, lecture 2)."""
+    d, L = (
+        notation.letter("d", "d_model", model.d_model),
+        notation.letter("L", "layers", model.layers),
+    )
+    width = layout.precision.weights
+    each = coefficient(width, BYTE) if notation is TRACED else cast(Quantity, width)
+    formula = each * (B * d * (L + 1) + 2 * B)
+    return define("A", "activations", formula, "B")
 
 
-def inside_norm(z: Sizes) -> Part:
-    """Gradients on the way through a norm: four tensors in fp32."""
-    return Part(16 * z.n * z.d, "16·n·d")
+class Unmeasured(NapkinError):
+    """What was never measured of a model's layers; `setting` is what asked for it."""
+
+    setting = "model"
 
 
-def inside_norm_after(z: Sizes, residual: bool) -> Part:
-    """The same of one after a sublayer, beside the residual stream's (see `inside_mlp`)."""
-    if not residual:
-        return inside_norm(z)
-    return Part((16 + z.s) * z.n * z.d, "(16 + s)·n·d")
+def _unmeasured(setting: str, problem: str) -> Unmeasured:
+    error = Unmeasured(problem)
+    error.setting = setting
+    return error
 
 
-def scores_backward(z: Sizes, upcast: bool) -> Part:
-    """Gradients of eager attention's softmax: in fp32 and in the values' own width, or all in
-    the latter (GPT-2)."""
-    width = 4 + z.s if upcast else 2 * z.s
-    return Part(width * z.B * z.H * z.T**2, f"{width}·B·H·T²")
+class Kept(NamedTuple):
+    """By part in B: of a layer, and of what is outside the layers."""
+
+    layer: dict[str, Quantity]
+    rest: dict[str, Quantity]
+    block: Quantity  # what a layer keeps that is computed again
+    window: Quantity | None = None  # what a layer keeps more whose window is short
+    mask: Quantity | None = None  # eager attention's, which checkpoints hold
+    notes: tuple[str, ...] = ()
+
+    @property
+    def largest_layer(self) -> tuple[Quantity, ...]:
+        more = () if self.window is None else (self.window,)
+        return *self.layer.values(), *more
+
+    @property
+    def outside(self) -> tuple[Quantity, ...]:
+        more = () if self.mask is None else (self.mask,)
+        return *self.rest.values(), *more
 
 
-def scores_kept(z: Sizes, upcast: bool, capped: bool = False) -> Part:
-    """What a layer's eager attention keeps of its scores: the softmax, in the values' width or
-    in fp32 with its cast (`upcast`), and the tanh where they are capped."""
-    width = (_softmax(z) if upcast else z.s) + (z.s if capped else 0)
-    return Part(width * z.B * z.H * z.T**2, f"{width}·B·H·T²")
+def of_model(
+    model: Model, B: Quantity, T: Quantity, layout: Layout, notation: Notation = TRACED
+) -> Kept:
+    """Raises Unmeasured for layers that were never measured as they are to be computed."""
+    if layout.formula == "korthikanti":
+        kept = _by_korthikanti(model, B, T, layout, notation)
+    else:
+        _refuse_unmeasured(model, layout)
+        kept = _measured(model, B, T, layout, notation)
+    if layout.chunked_loss:
+        kept.rest.pop(of.LOSS, None)
+        kept.rest.pop(of.CAP, None)
+    return kept
 
 
-def scores_forward(z: Sizes, upcast: bool) -> Part:
-    """Scores, their softmax and its cast, at once."""
-    width = 8 if upcast else 2 * z.s
-    return Part(width * z.B * z.H * z.T**2, f"{width}·B·H·T²")
+def usual_attention(model: Model | Stack, seq_len: int) -> str:
+    """What transformers runs under a short window, where flash attention is not asked for; for
+    all else sdpa is flash attention."""
+    if isinstance(model, Stack) or model.attention.cap or not short_windows(model, seq_len):
+        return "flash"
+    return "sdpa"
 
 
-def mask(z: Sizes, count: int) -> Part:
-    """Eager attention's masks, one of each kind of layer, which checkpoints hold."""
-    return Part(count * z.s * z.B * z.T**2, f"{count}·s·B·T²")
+def short_windows(model: Model, seq_len: int) -> int:
+    """Layers whose window sequences reach: transformers masks them from there on."""
+    return sum(layers for tokens, layers in model.windows if tokens <= seq_len)
 
 
-def stack(B: int, d: int, L: int, s: int) -> Part:
-    """Inputs of each matrix and of the head, and the loss's two operands; the lecture's B·D·L
-    leaves out the first and the last (CS336 2025, lecture 2)."""
-    return Part(s * (B * d * (L + 1) + 2 * B), "s·(B·d·(L + 1) + 2B)")
+def _measured(model: Model, B: Quantity, T: Quantity, layout: Layout, notation: Notation) -> Kept:
+    layer: dict[str, Quantity] = {}
+    rest: dict[str, Quantity] = {}
+    s, kernels = layout.value_bytes, layout.kernels
+    parts = shapes(model, s, kernels, notation.letter)
+    for part, like in parts.items():
+        inside = part not in OUTSIDE
+        label = f"{part}, one layer" if inside else part
+        (layer if inside else rest)[part] = define(symbol(part), label, kept(like, B, T), "B")
+    if layout.autocast:
+        layer[CAST], *head = _cast_weights(model, notation)
+        rest = dict(zip([CAST_HEAD], head, strict=False)) | rest
+    if layout.recompute == "full":
+        rest.pop(of.ROTARY, None)
+    window = None
+    if layout.attention == "sdpa" and short_windows(model, layout.seq_len):
+        more, less = under_a_window(model, s, kernels, notation.letter)
+        formula = kept(more, B, T)
+        if less:
+            formula = formula - kept(less, B, T)
+        window = define("a_window", "under a window, one layer", formula, "B")
+    d = notation.letter("d", "d_model", model.d_model)
+    block = block_input(B, T, d, layout, notation)
+    mask = masks(model, B, T, layout, notation)
+    return Kept(layer, rest, block, window, mask, tuple(_notes(model)))
+
+
+def _cast_weights(model: Model, notation: Notation) -> Iterator[Quantity]:
+    """bf16 copies that autocast keeps of the matmuls' weights: of a layer, of the head."""
+    parts = parameters(model)
+    yield cast_weights(total(map(notation.known, parts.layer)), f"{CAST}, one layer", CAST)
+    if parts.output is not None:
+        yield cast_weights(notation.known(parts.output), CAST_HEAD, CAST_HEAD)
+
+
+def masks(
+    model: Model, B: Quantity, T: Quantity, layout: Layout, notation: Notation
+) -> Quantity | None:
+    """In B: eager attention's, one of each kind of layer, held until the last layer that is
+    computed again."""
+    if layout.attention != "eager" or layout.recompute != "full":
+        return None
+    windowed = sum(layers for _, layers in model.windows)
+    count = 2 if 0 < windowed < model.layers else 1
+    each = _each(layout, notation, count, f"{count} masks" if count > 1 else "")
+    return define("a_mask", "mask", each * (B * T * T), "B")
+
+
+def _by_korthikanti(
+    model: Model, B: Quantity, T: Quantity, layout: Layout, notation: Notation
+) -> Kept:
+    """The published formula of a GPT block in 16 bits, dropout and all, for any model."""
+    if layout.value_bytes != 2:
+        raise _unmeasured("activations", "korthikanti's formula is one of 16-bit values")
+    stored = layout.attention == "eager" and layout.recompute == "none"
+    d = notation.letter("d", "d_model", model.d_model)
+    H = notation.letter("H", "attention heads", model.attention.heads)
+    rest = {of.FINAL_NORM: define("a_final_norm", of.FINAL_NORM, LAST_NORM * (B * T * d), "B")}
+    ends = shapes(model, 2, layout.kernels, notation.letter)
+    for part in (of.LOSS, of.CAP):
+        if part in ends:
+            rest[part] = define(symbol(part), part, kept(ends[part], B, T), "B")
+    scores = "scores kept" if stored else "scores not kept"
+    note = f"layers by Korthikanti et al.'s formula of a GPT block with dropout, {scores}"
+    layer = {"GPT block": korthikanti(B, T, d, H, stored)}
+    block = block_input(B, T, d, layout, notation)
+    return Kept(layer, rest, block, None, masks(model, B, T, layout, notation), (note,))
+
+
+def _notes(model: Model) -> Iterator[str]:
+    """What is approximated."""
+    if model.experts is None:
+        return
+    yield "with experts the backward pass is within 3 % of whole steps that were measured"
+    if model.attention.qk_norm:
+        kind = model.architecture
+        yield f"experts are counted as Mixtral's; {kind}'s router keeps a little less"
+
+
+def layers_were_measured(model: Model) -> bool:
+    """Whether what they keep was ever set against a real model's."""
+    a, experts = model.attention, model.experts
+    if experts is not None and (experts.shared_width or experts.bias or model.dense_layers):
+        return False
+    return a.latent is None and not a.sinks
+
+
+def _refuse_unmeasured(model: Model, layout: Layout) -> None:
+    """By the option that asks for it."""
+    a, kind = model.attention, model.architecture
+    if layout.autocast:
+        _refuse_under_autocast(model, layout)
+    if not layers_were_measured(model):
+        raise _unmeasured(
+            "model",
+            f"layers of {kind} were never measured; --activations korthikanti approximates them, "
+            "--params shows the states alone",
+        )
+    if layout.attention == "sdpa" and a.cap:
+        problem = f"sdpa knows no cap on the scores, which {kind} has; write flash or eager"
+        raise _unmeasured("attention", problem)
+    if layout.attention == "eager" and a.upcast:
+        raise _unmeasured("attention", "eager attention that is upcast was never measured")
+    if layout.norm == "fused" and model.norm.kind != "rms":
+        raise _unmeasured("norm", f"fused norms of {kind} were never measured")
+
+
+def _refuse_under_autocast(model: Model, layout: Layout) -> None:
+    """A plain layer of Llama's was measured, with the fused activations."""
+    a, mlp, kind = model.attention, model.mlp, model.architecture
+    plain = model.norm.kind == "rms" and not (a.qk_norm or a.fused or model.experts or a.latent)
+    if not plain or a.qkv_bias != a.out_bias:
+        known = "llama and mistral"
+        problem = f"amp was measured for {known} layers alone, not {kind}"
+        raise _unmeasured("precision", problem)
+    if mlp is not None and mlp.activation not in FUSED_ACTIVATIONS:
+        problem = f"an MLP's {quoted(mlp.activation)} was never measured under amp"
+        raise _unmeasured("precision", problem)
+    if layout.attention == "eager":
+        raise _unmeasured("attention", "eager was never measured under --precision amp")
+    if layout.norm == "fused":
+        raise _unmeasured("norm", "fused was never measured under --precision amp")
+    if layout.chunked_loss:
+        raise _unmeasured("chunked_loss", "was never measured under --precision amp")

@@ -20,6 +20,7 @@ MULTIPLY_ADD = coefficient(2, "FLOP", "2 = 1 multiply + 1 add")
 PASSES = coefficient(3, "1", "3 = forward + 2 gradients")
 PFS_DAY = coefficient(86_400 * 10**15, "FLOP/pfs-day", "1e15 FLOP/s for 86,400 s")
 SECONDS_PER_HOUR = coefficient(3600, "s/hour")
+USES = {2: "2 = 1 read + 1 written", 3: "3 = 2 read + 1 written"}
 
 
 def training_compute(N: Quantity, D: Quantity) -> Quantity:
@@ -89,7 +90,7 @@ def cost(h: Quantity, price: Quantity) -> Quantity:
 
 def energy(h: Quantity, tdp: Quantity) -> Quantity:
     """E in W·hour: an upper bound, every GPU at its TDP (W/GPU) all the time."""
-    return define("E", "energy at TDP", h * tdp, "W·hour")
+    return define("E_TDP", "energy at TDP", h * tdp, "W·hour")
 
 
 def flop_per_token(N: Quantity, frozen_base: bool = False) -> Quantity:
@@ -195,3 +196,20 @@ def ridge(R: Quantity, W: Quantity) -> Quantity:
 def promised_ridge(P: Quantity, W_P: Quantity) -> Quantity:
     """I_P in FLOP/B, of what the datasheet promises."""
     return define("I_P", "promised ridge point", P / W_P, "FLOP/B")
+
+
+def moved(array: Quantity, arrays: int) -> Quantity:
+    """Q in B: every array of a call once, read or written (STREAM's count)."""
+    return define(
+        "Q", "bytes moved by one call", coefficient(arrays, "1", USES[arrays]) * array, "B"
+    )
+
+
+def bandwidth(Q: Quantity, t: Quantity) -> Quantity:
+    """W in B/s."""
+    return define("W", "measured memory bandwidth", Q / t, "B/s")
+
+
+def share_of_bandwidth(W: Quantity, W_P: Quantity) -> Quantity:
+    """The share of the promised bandwidth that was measured."""
+    return define("W/W_P", "share of the promised bandwidth", W / W_P, "%")

@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from importlib import import_module
+from inspect import Signature
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import napkin
 from napkin.cli import streams
-from napkin.cli.commands import COMMANDS, screen
+from napkin.cli.commands import COMMANDS, WRITTEN, screen
 from napkin.errors import NapkinError, printable
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
@@ -69,12 +69,31 @@ class Group(TyperGroup):
 
 
 def _built(name: str) -> Any:
-    module = name.replace("-", "_")
+    """The command with the options of its entry, as Typer would make it of a function."""
+    from napkin.cli import options
+
+    entry = COMMANDS[name]
+
+    def command(**given: Any) -> None:
+        _answer(name, given)
+
+    parameters = [options.parameter(name, each) for each in (*entry.options, *WRITTEN)]
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    command.__doc__ = "\n\n".join((entry.line, entry.about, *entry.examples))
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    single.command(name, context_settings=CONTEXT)(
-        getattr(import_module(f"napkin.cli.{module}"), module)
-    )
+    single.command(name, context_settings=CONTEXT)(command)
     return typer.main.get_command(single)
+
+
+def _answer(name: str, given: dict[str, Any]) -> None:
+    if name == "bench":
+        from napkin.cli.bench import bench
+
+        bench(given)
+    else:
+        from napkin.cli.respond import respond
+
+        respond(name.replace("-", "_"), given)
 
 
 def _placeholder(name: str) -> Any:
@@ -108,12 +127,24 @@ def napkin_(
         print(screen(napkin.__version__))
 
 
+def _leave_out_equals_signs() -> None:
+    """bash gives `--fit=m` as three words, of which the middle one is no value."""
+    words = os.environ.get("COMP_WORDS", "").split("\n")
+    cursor = os.environ.get("COMP_CWORD", "")
+    if not cursor.isdecimal():
+        return
+    before = [word for word in words[: int(cursor)] if word != "="]
+    os.environ["COMP_WORDS"] = "\n".join([*before, *words[int(cursor) :]])
+    os.environ["COMP_CWORD"] = str(len(before))
+
+
 def run() -> None:
     """The whole program, from sys.argv to an exit code."""
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends quietly
     if os.environ.get("NO_COLOR"):
         os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"  # bold is an escape code too
+    _leave_out_equals_signs()
     streams.fill_closed()
     streams.make_readable()
     try:

@@ -1,60 +1,99 @@
-"""The table of commands: what each answers, and where it lives; none is loaded to list them."""
+"""The table of commands: what each answers, and its options; no question is loaded to list them."""
 
 from typing import NamedTuple
 
 from napkin.questions import examples
 
 ASK, CLOSER, KNOWN, MEASURE = "Ask", "Look closer", "What is known", "Measure"
+PEAK = ("hardware", "dtype", "peak", "sparse")
+WRITTEN = ("format", "output")
 
 
 class Entry(NamedTuple):
-    """One command; its function has the command's name, in the module of that name."""
+    """One command."""
 
     panel: str
     line: str
-    example: str
+    about: str
+    examples: tuple[str, ...]
+    options: tuple[str, ...]  # those of its question, in the order of help
 
 
 COMMANDS = {
     "train-time": Entry(
         ASK,
         "How long does a training run take, and what does it cost?",
-        examples.TRAIN_TIME,
+        "6 FLOP per parameter and token, over GPUs x peak x MFU.",
+        (examples.TRAIN_TIME,),
+        (
+            *("params", "tokens", "gpus", "active_params", "model", "seq_len", "epochs", "price"),
+            *(*PEAK, "mfu", "convention"),
+        ),
     ),
     "max-model": Entry(
         ASK,
         "How large a model fits into this many GPUs?",
-        examples.MAX_MODEL,
+        "Their memory over the bytes of training state per parameter: all of it sharded,\n"
+        "activations not counted.",
+        (examples.MAX_MODEL,),
+        ("gpus", "memory", "hardware", "precision", "optimizer", "bytes_per_param", "reserve"),
     ),
     "mfu": Entry(
         ASK,
         "What model FLOP utilization does a run reach?",
-        examples.MFU,
+        "The model's own FLOP per second over the promised peak.",
+        (examples.MFU,),
+        (
+            *("params", "active_params", "model", "gpus", "frozen_base", "recompute"),
+            *("convention", "tokens_per_second", "tokens_per_second_per_gpu", "step_time"),
+            *("tokens_per_step", "seq_len", "global_batch", "micro_batch", "grad_accum"),
+            *("tokens", "time", "gpu_hours", "achieved", "flops", *PEAK),
+        ),
     ),
     "memory": Entry(
         ASK,
         "What does a training step keep on one GPU, and does it fit?",
-        examples.MEMORY,
+        "By kind and phase by phase, the peak named.",
+        (examples.MEMORY,),
+        (
+            *("model", "params", "gpus", "fit", "exit_code", "hardware", "memory", "precision"),
+            *("optimizer", "bytes_per_param", "zero", "micro_batch", "seq_len", "grad_accum"),
+            *("recompute", "attention", "norm", "step", "chunked_loss", "bucket_view"),
+            *("activations", "inference", "context", "batch", "double_quant"),
+        ),
     ),
     "flops": Entry(
         CLOSER,
         "What does a token of this very model cost, by every convention?",
-        examples.FLOPS,
+        "Forward and backward by part, and what every MFU convention makes of it.",
+        (examples.FLOPS, "napkin flops --model llama:L=32,d=4096,H=32,kv=8,ff=14336,V=128256"),
+        ("model", "seq_len", "global_batch", "tokens", "recompute", "lora_rank", "check"),
     ),
     "models": Entry(
         KNOWN,
         "How many parameters does a model have, and where?",
-        examples.MODELS,
+        "Counted from its config.json, part by part.",
+        (examples.MODELS,),
+        ("name", "layer"),
     ),
     "hardware": Entry(
         KNOWN,
         "What can this accelerator do, and who says so?",
-        examples.HARDWARE,
+        "No name lists all, one shows every figure with its source, several stand side by side;\n"
+        "--format yaml writes the file, as a start for one of your own.",
+        (examples.HARDWARE,),
+        ("names", "check", "lint", "dtype"),
     ),
     "bench": Entry(
         MEASURE,
         "What does my GPU really do?",
-        examples.BENCH,
+        "One matmul on random data: warmed up, timed call by call, checked\n"
+        "against fp64, set against the promised dense peak.",
+        (examples.BENCH,),
+        (
+            *("dtype", "device", "size", "shape", "scan", "seconds", "warmup", "bandwidth"),
+            *("model", "seq_len", "micro_batch", "no_save", "list"),
+        ),
     ),
 }
 
@@ -67,5 +106,5 @@ def screen(version: str) -> str:
     lines = [f"napkin {version}: what training an LLM costs, with the working shown", ""]
     for names in (FIRST, [name for name in COMMANDS if name not in FIRST]):
         for name in names:
-            lines += [COMMANDS[name].line, f"  {COMMANDS[name].example}", ""]
+            lines += [COMMANDS[name].line, f"  {COMMANDS[name].examples[0]}", ""]
     return "\n".join([*lines, "napkin COMMAND --help lists a command's options."])

@@ -1,191 +1,251 @@
-"""The options that several commands share. All are text: the questions read them."""
+"""Every option, once: its names, what stands for its value, its help, its panel, and the words
+that complete it. All values are text: the questions read them."""
 
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Callable, Iterable
+from inspect import Parameter
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from napkin.questions.shape.conventions import CONVENTIONS, dashed
 from napkin.render import FORMATS
 from napkin.specs import optimizers
+from napkin.specs.conventions import CONVENTIONS, dashed
 from napkin.specs.dtypes import PRECISIONS
 from napkin.specs.folders import hardware_names, model_names
 
 DASHED = [dashed(name) for name in CONVENTIONS]
+RECIPES = tuple(optimizers.PRECISIONS)
+# Choices whose words are few enough to stand for the value.
+RECOMPUTE, ATTENTION, NORM = "none|selective|full", "flash|sdpa|eager", "upcast|fused"
+STEP, ZERO, ACTIVATIONS = "foreach|fused|loop", "0|1|2|3", "measured|korthikanti"
+FIT = ("micro-batch", "seq-len", "params", "gpus")
+ANYWHERE, ON_GPUS = ("bf16", "fp16", "fp32", "fp64", "int8"), ("tf32", "fp8")  # what is measured
 
-ASSUMPTIONS, OUTPUT = "What is assumed", "Output"
+ASSUMED, OUTPUT, EXPERT, SERVING = (
+    *("What is assumed", "Output"),
+    *("For experts", "To serve instead"),
+)
+RATE, STEP_TIME, RUN, RAW = (
+    "A rate",
+    "or the time of a step (an optimizer step of all GPUs)",
+    "or a whole run",
+    "or FLOP",
+)
 
-
-def starting_with(words: list[str], incomplete: str) -> list[str]:
-    # A file's name that cannot be shown cannot be typed either.
-    return [word for word in words if word.startswith(incomplete) and word.isprintable()]
-
-
-def names_of_hardware(incomplete: str) -> list[str]:
-    return starting_with(hardware_names(), incomplete)
-
-
-def names_of_models(incomplete: str) -> list[str]:
-    return starting_with(model_names(), incomplete)
-
-
-def _conventions(incomplete: str) -> list[str]:
-    return starting_with(DASHED, incomplete)
-
-
-def _dtypes(incomplete: str) -> list[str]:
-    return starting_with(list(PRECISIONS), incomplete)
+Words = Iterable[str] | Callable[[], Iterable[str]]
 
 
-def _formats(incomplete: str) -> list[str]:
-    return starting_with(list(FORMATS), incomplete)
+class Option(NamedTuple):
+    """An option of the command line; a switch where nothing stands for a value."""
+
+    metavar: str
+    help: str
+    panel: str | None = None
+    short: str = ""
+    words: Words = ()
+    variable: str | None = None  # of the environment
+    positional: str = ""  # `one` or `several`: no option, but an argument
 
 
-def recipes(incomplete: str) -> list[str]:
-    return starting_with(list(optimizers.PRECISIONS), incomplete)
-
-
-def _optimizers(incomplete: str) -> list[str]:
-    return starting_with(list(optimizers.OPTIMIZERS), incomplete)
-
-
-def option(
-    panel: str,
-    metavar: str,
-    help: str,
-    *names: str,
-    completing: Callable[[str], list[str]] | None = None,
-    envvar: str | None = None,
-) -> typer.models.OptionInfo:
-    """A text of a panel; its help says the default."""
-    found: typer.models.OptionInfo = typer.Option(
-        *names,
-        metavar=metavar,
-        envvar=envvar,
-        autocompletion=completing,
-        help=help,
-        rich_help_panel=panel,
-    )
-    return found
-
-
-Params = Annotated[
-    str | None,
-    typer.Option("--params", "-N", metavar="COUNT", help="Parameters: 70e9, 70B."),
-]
-ActiveParams = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COUNT",
-        help="Active parameters of a mixture of experts: they compute, all --params take memory.",
+OPTIONS = {
+    "params": Option("COUNT", "Parameters: 70e9, 70B.", short="-N"),
+    "active_params": Option(
+        "COUNT",
+        "Active parameters of a mixture of experts: they compute, all --params take memory.",
     ),
-]
-Model = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        "-m",
-        metavar="MODEL",
-        autocompletion=names_of_models,
-        help="A name that `napkin models` lists, a config.json or its folder, or a shape: "
+    "model": Option(
+        "MODEL",
+        "A name that `napkin models` lists, a config.json or its folder, or a shape: "
         "llama:L=2,d=64,...",
+        short="-m",
+        words=model_names,
     ),
-]
-Convention = Annotated[
-    str | None,
-    option(
-        ASSUMPTIONS,
-        "NAME",
-        f"How FLOP are counted: {' '.join(DASHED)} (default six-n).",
-        completing=_conventions,
+    "convention": Option(
+        "NAME", f"How FLOP are counted: {' '.join(DASHED)} (default six-n).", ASSUMED, words=DASHED
     ),
-]
-SeqLen = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TOKENS", help="Sequence length (default 4096, or the model's if that is less)."
-    ),
-]
-Tokens = Annotated[
-    str | None,
-    typer.Option("--tokens", "-D", metavar="COUNT", help="Training tokens: 15e12, 15T."),
-]
-Gpus = Annotated[
-    str | None,
-    typer.Option("--gpus", "-g", metavar="COUNT", help="GPUs in all (packages): 1024, 1e3."),
-]
-Hardware = Annotated[
-    str | None,
-    option(
-        ASSUMPTIONS,
+    "seq_len": Option("TOKENS", "Sequence length (default 4096, or the model's if that is less)."),
+    "tokens": Option("COUNT", "Training tokens: 15e12, 15T.", short="-D"),
+    "epochs": Option("TIMES", "Passes over --tokens: 2, 39.72."),
+    "gpus": Option("COUNT", "GPUs in all (packages): 1024, 1e3.", short="-g"),
+    "hardware": Option(
         "NAME|FILE",
         "Accelerator: a name that `napkin hardware` lists, a driver's device name, "
         "or your own YAML file (default h100-sxm).",
-        "--hardware",
-        "-H",
-        completing=names_of_hardware,
-        envvar="NAPKIN_HARDWARE",
+        ASSUMED,
+        short="-H",
+        words=hardware_names,
+        variable="NAPKIN_HARDWARE",
     ),
-]
-Dtype = Annotated[
-    str | None,
-    option(
-        ASSUMPTIONS,
+    "dtype": Option(
         "PRECISION",
         "Which peak: bf16 fp16 fp32 tf32 fp64 fp8 and smaller (default bf16).",
-        completing=_dtypes,
+        ASSUMED,
+        words=PRECISIONS,
     ),
-]
-Peak = Annotated[
-    str | None,
-    option(
-        ASSUMPTIONS,
+    "peak": Option(
         "RATE",
         "Of one GPU: '700 TFLOP/s', measured (by bench) or promised (by the datasheet, the "
         "default).",
-        envvar="NAPKIN_PEAK",
+        ASSUMED,
+        words=("promised", "measured"),
+        variable="NAPKIN_PEAK",
     ),
-]
-Sparse = Annotated[
-    bool,
-    typer.Option(
-        "--sparse",
-        help="Take the 2:4 sparse peak, which dense training cannot reach.",
-        rich_help_panel=ASSUMPTIONS,
+    "sparse": Option("", "Take the 2:4 sparse peak, which dense training cannot reach.", ASSUMED),
+    "mfu": Option(
+        "SHARE",
+        "Model FLOP utilization, recomputation not counted: 40%, 0.4 (default 50%).",
+        ASSUMED,
     ),
-]
-Optimizer = Annotated[
-    str | None,
-    option(
-        ASSUMPTIONS,
+    "price": Option("DOLLARS", "Price of a GPU-hour, for the cost: 2.50."),
+    "frozen_base": Option("", "LoRA: 4 FLOP per parameter and token, not 6."),
+    # The state of training, and what one GPU holds of it.
+    "precision": Option(
+        "RECIPE",
+        f"{' '.join(RECIPES)} (default mixed); to serve, any precision, nf4 too.",
+        ASSUMED,
+        words=tuple(dict.fromkeys((*RECIPES, *PRECISIONS))),
+    ),
+    "max-model precision": Option(
+        "RECIPE",
+        f"Precision of the training state: {' '.join(RECIPES)} (default fp32).",
+        ASSUMED,
+        words=RECIPES,
+    ),
+    "optimizer": Option(
         "NAME",
         f"{' '.join(optimizers.OPTIMIZERS)} (default adamw).",
-        completing=_optimizers,
+        ASSUMED,
+        words=optimizers.OPTIMIZERS,
     ),
-]
-BytesPerParam = Annotated[
-    str | None,
-    option(ASSUMPTIONS, "BYTES", "The sum itself, instead of a precision and an optimizer: 18."),
-]
-Memory = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZE",
-        help="Memory of one GPU instead of the hardware's: 80GB, 80GiB, 85520809984.",
+    "bytes_per_param": Option(
+        "BYTES", "The sum itself, instead of a precision and an optimizer: 18.", ASSUMED
     ),
-]
-Format = Annotated[
-    str | None,
-    option(
-        OUTPUT,
+    "memory": Option(
+        "SIZE", "Memory of one GPU instead of the hardware's: 80GB, 80GiB, 85520809984."
+    ),
+    "reserve": Option("SHARE", "Held back for activations, buffers and the context: 10%.", ASSUMED),
+    "zero": Option(ZERO, "What the GPUs share (default 3 where there are several).", ASSUMED),
+    "micro_batch": Option("COUNT", "Sequences per GPU and micro-step (default 1).", ASSUMED),
+    "grad_accum": Option("COUNT", "Micro-steps per optimizer step (default 1).", EXPERT),
+    "recompute": Option(RECOMPUTE, "Activation recomputation (default none).", ASSUMED),
+    "attention": Option(ATTENTION, "Default flash; under a window sdpa.", EXPERT),
+    "norm": Option(NORM, "Default upcast: in fp32, as transformers does.", EXPERT),
+    "step": Option(STEP, "The optimizer's (default foreach).", EXPERT),
+    "chunked_loss": Option("", "No logits are kept.", EXPERT),
+    "bucket_view": Option(
+        "", "DDP without its copy of the gradients (gradient_as_bucket_view).", EXPERT
+    ),
+    "activations": Option(ACTIVATIONS, "By which formula (default measured).", EXPERT),
+    "fit": Option(
         "NAME",
-        f"{' '.join(FORMATS)} (default table).",
-        "--format",
-        "-f",
-        completing=_formats,
+        "The largest micro-batch, seq-len or params that fits, or the fewest gpus.",
+        words=FIT,
     ),
-]
-Output = Annotated[
-    str | None,
-    option(OUTPUT, "FILE", "Write to a file; its suffix chooses the format.", "--output", "-o"),
-]
+    "exit_code": Option("", "End with 3 where it does not fit, for scripts."),
+    "inference": Option("", "Weights and KV cache.", SERVING),
+    "double_quant": Option("", "The scales of nf4 quantised too.", SERVING),
+    "context": Option("TOKENS", "Of each sequence.", SERVING),
+    "batch": Option("COUNT", "Sequences at a time (default 1).", SERVING),
+    # Of a token, a step, a run.
+    "global_batch": Option(
+        "COUNT", "Sequences per optimizer step, or '4M tokens': the FLOP of a step too."
+    ),
+    "flops recompute": Option(RECOMPUTE, "What is computed twice: the attention, every block."),
+    "lora_rank": Option("R", "The base frozen, adapters on every linear layer: 16."),
+    "flops check": Option("", "Build the model with transformers, count it with torch, show both."),
+    "mfu recompute": Option(RECOMPUTE, "Recomputation of activations: shows HFU, leaves MFU."),
+    "tokens_per_second": Option("COUNT", "Tokens per second of all --gpus together.", RATE),
+    "tokens_per_second_per_gpu": Option("COUNT", "Tokens per second of one GPU.", RATE),
+    "step_time": Option("TIME", "Time of one optimizer step: 0.98s, 20ms.", STEP_TIME),
+    "tokens_per_step": Option("COUNT", "Tokens per optimizer step, all GPUs.", STEP_TIME),
+    "mfu seq_len": Option("TOKENS", "Sequence length, for --model too.", STEP_TIME),
+    "mfu global_batch": Option(
+        "COUNT", "Sequences per optimizer step, all GPUs; or '4M tokens'.", STEP_TIME
+    ),
+    "mfu micro_batch": Option("COUNT", "Sequences per GPU and micro-step.", STEP_TIME),
+    "mfu grad_accum": Option("COUNT", "Micro-steps per optimizer step (default 1).", STEP_TIME),
+    "mfu tokens": Option("COUNT", "Tokens trained in all.", RUN, short="-D"),
+    "time": Option("TIME", "Elapsed time: 30d, 13.5h.", RUN),
+    "gpu_hours": Option("COUNT", "GPU-hours, instead of --time and --gpus.", RUN),
+    "achieved": Option("RATE", "Model FLOP/s of one GPU, from a log: 400TFLOP/s.", RAW),
+    "flops": Option("COUNT", "Model FLOP that --gpus (default 1) did in --time.", RAW),
+    # What is known.
+    "name": Option(
+        "[NAME|FILE]",
+        "A model, a config.json or its folder, or a shape; none lists all.",
+        words=model_names,
+        positional="one",
+    ),
+    "layer": Option("", "One layer of it, operation by operation, with the sums."),
+    "names": Option(
+        "[NAME|FILE]...",
+        "None lists all; `here` is this machine's GPU.",
+        words=hardware_names,
+        positional="several",
+    ),
+    "hardware check": Option("FILE", "Name everything that is wrong with a file of yours."),
+    "lint": Option("FILE", "Judge a table of device and FLOP/s (YAML, JSON, CSV), row by row."),
+    # What is measured.
+    "device": Option("cuda|cuda:N|cpu", "Default: the first GPU, else the CPU."),
+    "bench dtype": Option(
+        "NAME[,NAME...]",
+        f"Precisions: {' '.join(ANYWHERE)}, and on a GPU {' '.join(ON_GPUS)} (default bf16).",
+        words=(*ANYWHERE, *ON_GPUS),
+    ),
+    "size": Option(
+        "N[,N...]", "Matrices of N x N; default 8192 on a GPU, what takes 20 ms on a CPU."
+    ),
+    "shape": Option("MxNxK[,...]", "Any shapes: 8192x28672x8192."),
+    "scan": Option("", "Several shapes; the fastest is measured again, and that counts."),
+    "seconds": Option("S", "How long to measure (default 3, on a CPU 1)."),
+    "warmup": Option("S", "Calls before it counts (default 3, on a CPU 0.3)."),
+    "bandwidth": Option("", "Also the memory's: copy, triad and the ridge point."),
+    "bench micro_batch": Option("COUNT", "Sequences of --model at a time (default 1)."),
+    "no_save": Option("", "Keep no figure for the other questions."),
+    "list": Option("", "Show the figures on file and measure nothing."),
+    "format": Option("NAME", f"{' '.join(FORMATS)} (default table).", OUTPUT, "-f", FORMATS),
+    "output": Option("FILE", "Write to a file; its suffix chooses the format.", OUTPUT, "-o"),
+}
+
+
+def of(command: str, name: str) -> Option:
+    """A command's own row of that option, else the common one."""
+    return OPTIONS.get(f"{command} {name}") or OPTIONS[name]
+
+
+def parameter(command: str, name: str) -> Parameter:
+    """The option as Typer reads it off a function's signature."""
+    option = of(command, name)
+    more: dict[str, Any] = {"help": option.help, "rich_help_panel": option.panel}
+    if option.metavar:
+        more |= {"metavar": option.metavar, "autocompletion": completing(option)}
+    if option.positional:
+        info = typer.Argument(**more)
+    else:
+        flags = ["--" + name.replace("_", "-"), *([option.short] if option.short else [])]
+        info = typer.Option(*flags, envvar=option.variable, **more)
+    annotation: Any = Annotated[str | None, info]
+    if option.positional == "several":
+        annotation = Annotated[list[str] | None, info]
+    default = None
+    if not option.metavar:
+        annotation, default = Annotated[bool, info], False
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def completing(option: Option) -> Callable[[str], list[str]] | None:
+    words = option.words or (option.metavar.split("|") if _is_choice(option.metavar) else ())
+    if not words:
+        return None
+
+    def complete(incomplete: str) -> list[str]:
+        known = words() if callable(words) else words
+        # A file's name that cannot be shown cannot be typed either.
+        return [word for word in known if word.startswith(incomplete) and word.isprintable()]
+
+    return complete
+
+
+def _is_choice(metavar: str) -> bool:
+    """`flash|eager`, but not `NAME|FILE`."""
+    return "|" in metavar and metavar == metavar.lower() and ":" not in metavar

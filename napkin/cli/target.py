@@ -23,6 +23,8 @@ class Target:
     def __init__(self, path: str) -> None:
         self.path = path
         self.shown = f"--output: {printable(path)}"
+        if not path:
+            raise NapkinError("--output: is empty; write a file's name")
         try:
             descriptor = self._opened()
         except (OSError, ValueError) as error:

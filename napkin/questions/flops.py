@@ -3,20 +3,18 @@
 from functools import partial
 
 from napkin import parsing, units
-from napkin.accounting import compute, conventions
+from napkin.accounting import compute, flop_per_token, lora
+from napkin.accounting.flop_per_token import AttentionCost, Pass, attention, training
+from napkin.accounting.parameters import Parameters, parameters
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity, given
+from napkin.questions import counting, options, workload
 from napkin.questions import models as known
-from napkin.questions import options, subject
 from napkin.questions.answer import Answer, Inputs, Words
 from napkin.questions.examples import FLOPS
 from napkin.questions.options import Text
-from napkin.questions.shape import counting, passes
-from napkin.questions.shape.conventions import CONVENTIONS, dashed
-from napkin.questions.shape.parts import Counted, counted
-from napkin.questions.shape.passes import Pass
-from napkin.questions.shape.per_token import AttentionCost, attention, training
 from napkin.specs import models
+from napkin.specs.conventions import CONVENTIONS, dashed
 from napkin.specs.model import Model, Stack
 
 EXACT = "exact_full"
@@ -40,9 +38,9 @@ def flops(
     if model is None:
         raise NapkinError(f"flops needs --model, as in: {FLOPS}")
     shape = options.read("model", str(model), models.find)
-    length, source, warnings = subject.sequence(shape, seq_len)
+    length, source, warnings = workload.sequence(shape, seq_len)
     T = given("T", "sequence length", length, "token/seq", source)
-    parts, cost = counted(shape), attention(shape, T)
+    parts, cost = parameters(shape), attention(shape, T)
     through, inputs = _through(shape, cost, recompute, lora_rank)
     totals, of = _totals(through.f, T, global_batch, tokens)
     by_name = training(shape, parts, cost)
@@ -76,18 +74,23 @@ def _through(
 ) -> tuple[Pass, Inputs]:
     """The way that the options choose, and they themselves."""
     again = (
-        "none" if recompute is None else options.choice("recompute", recompute, subject.RECOMPUTE)
+        "none" if recompute is None else options.choice("recompute", recompute, workload.RECOMPUTE)
     )
     if lora_rank is None:
         if again == "none":
-            through = passes.plain(shape, cost)
+            through = flop_per_token.plain(shape, cost)
         else:
-            through = passes.recomputing(shape, cost, again)
+
+            def recomputing(how: str) -> Pass:
+                return flop_per_token.recomputing(shape, cost, how)
+
+            through = options.read("recompute", again, recomputing)
         return through, {"recompute": again, "lora_rank": None}
     if again != "none":
         raise options.error("recompute", "is not counted with --lora-rank yet; leave it out")
-    through = passes.adapted(shape, cost, lora_rank)
-    return through, {"recompute": again, "lora_rank": parsing.whole(lora_rank)}
+    r = options.quantity("lora_rank", lora_rank, parsing.whole, "r", "rank of the adapters", "1")
+    through = options.read("lora_rank", r, lambda rank: lora.adapted(shape, cost, rank))
+    return through, {"recompute": again, "lora_rank": r.value}
 
 
 def _totals(
@@ -98,7 +101,7 @@ def _totals(
     inputs: Inputs = {"global_batch": None, "tokens": None}
     if global_batch is not None:
         G = options.batch(global_batch, T)
-        found["per_step"], inputs["global_batch"] = conventions.of_batch(f, T, G), G.value
+        found["per_step"], inputs["global_batch"] = flop_per_token.of_batch(f, T, G), G.value
     if tokens is not None:
         D = options.quantity("tokens", tokens, parsing.tokens, "D", "training tokens", "token")
         found["per_run"], inputs["tokens"] = compute.training_compute_of(f, D), D.value
@@ -120,19 +123,19 @@ def _whole(value: float) -> float:
     return int(value) if float(value).is_integer() else value
 
 
-def _lengths(parts: Counted, cost: AttentionCost) -> list[Quantity]:
+def _lengths(parts: Parameters, cost: AttentionCost) -> list[Quantity]:
     """From which sequence length attention is a tenth, and half."""
     if cost.width is None:
         return []
     return [
-        conventions.attention_share(f"T_{share:.0%}".rstrip("%"), share, parts.N_mm, cost.width)
+        flop_per_token.attention_share(f"T_{share:.0%}".rstrip("%"), share, parts.N_mm, cost.width)
         for share in SHARES
     ]
 
 
 def _words(
     model: Model | Stack,
-    parts: Counted,
+    parts: Parameters,
     T: Quantity,
     through: Pass,
     by_name: dict[str, Quantity],

@@ -11,7 +11,7 @@ from napkin.errors import NapkinError
 from napkin.quantity import Quantity, given
 from napkin.questions import options
 from napkin.questions.answer import Answer, Report, Table, Words, value_of
-from napkin.questions.promised import DEFAULT_DTYPE, how_found
+from napkin.questions.peak import DEFAULT_DTYPE, how_found
 from napkin.specs import accelerators, hardware_file, measured
 from napkin.specs.accelerator import Accelerator, Figure
 from napkin.specs.measured import Measured

@@ -6,13 +6,12 @@ from functools import partial
 from napkin import parsing, units
 from napkin.accounting import memory
 from napkin.quantity import Quantity
-from napkin.questions import options
-from napkin.questions import state as states
+from napkin.questions import options, workload
 from napkin.questions.answer import Answer, Inputs, Words, value_of
+from napkin.questions.capacity import Capacity, capacity_of
 from napkin.questions.examples import MAX_MODEL
 from napkin.questions.options import Text
-from napkin.questions.promised import both_readings
-from napkin.questions.room import Room, room
+from napkin.questions.peak import both_readings
 from napkin.specs import optimizers
 
 DEFAULT_PRECISION = "fp32"
@@ -46,7 +45,7 @@ def max_model(
     options.required("max-model", MAX_MODEL, gpus=gpus)
     n = options.quantity("gpus", gpus, parsing.whole, "n", "GPUs", "GPU")
     state = _state(precision, optimizer, bytes_per_param)
-    return _answer(n, state, room(hardware, memory, reserve))
+    return _answer(n, state, capacity_of(hardware, memory, reserve))
 
 
 def _state(precision: str | None, optimizer: str | None, bytes_per_param: Text | None) -> _State:
@@ -54,7 +53,7 @@ def _state(precision: str | None, optimizer: str | None, bytes_per_param: Text |
         for option, value in (("precision", precision), ("optimizer", optimizer)):
             if value is not None:
                 raise options.error(option, "--bytes-per-param already says the sum; drop one")
-        s = states.sum_given(bytes_per_param)
+        s = workload.sum_given(bytes_per_param)
         inputs: Inputs = {"precision": None, "optimizer": None, "bytes_per_param": s.value}
         return _State(s, f"{units.figures(s.value)} bytes a parameter", inputs, [])
     p_name, p = options.read(
@@ -63,7 +62,7 @@ def _state(precision: str | None, optimizer: str | None, bytes_per_param: Text |
     o_name, o = options.read(
         "optimizer", DEFAULT_OPTIMIZER if optimizer is None else optimizer, optimizers.optimizer
     )
-    s = states.bytes_per_param(p, o, f"--precision {p_name} --optimizer {o_name}")
+    s = workload.bytes_per_param(p, o, f"--precision {p_name} --optimizer {o_name}")
     notes = [o.note] if o.note else []
     notes += _other_recipe(p_name, s, o)
     inputs = {"precision": p_name, "optimizer": o_name, "bytes_per_param": s.value}
@@ -76,7 +75,7 @@ def _other_recipe(name: str, s: Quantity, o: optimizers.Optimizer) -> list[str]:
     if other is None:
         return []
     terms = [units.figures(t.bytes) for t in optimizers.terms(optimizers.PRECISIONS[other], o)]
-    total = states.bytes_per_param(optimizers.PRECISIONS[other], o, "").value
+    total = workload.bytes_per_param(optimizers.PRECISIONS[other], o, "").value
     says = f"keeps {units.figures(total)} bytes {{}} ({'+'.join(terms)})"
     if other == "fp32":
         return [f"fp32 {says.format('too' if total == s.value else 'a parameter')}"]
@@ -85,15 +84,15 @@ def _other_recipe(name: str, s: Quantity, o: optimizers.Optimizer) -> list[str]:
     return [f"mixed precision {says.format('too')}: it saves activations and time"]
 
 
-def _answer(n: Quantity, state: _State, of: Room) -> Answer:
-    M1 = of.usable(of.capacity)
+def _answer(n: Quantity, state: _State, of: Capacity) -> Answer:
+    M1 = of.usable(of.printed)
     M = memory.pooled(n, M1)
     N = memory.largest_model(M, state.s)
     N1 = memory.largest_replicated(M1, state.s)
     inputs = {
         "gpus": n.value,
         "hardware": of.hardware,
-        "memory": of.capacity.value,
+        "memory": of.printed.value,
         **state.inputs,
         "reserve": value_of(of.reserve),
     }
@@ -107,7 +106,9 @@ def _answer(n: Quantity, state: _State, of: Room) -> Answer:
     return Answer("max-model", inputs, result, words, (N,), (N1,))
 
 
-def _words(n: Quantity, state: _State, of: Room, M: Quantity, N: Quantity, N1: Quantity) -> Words:
+def _words(
+    n: Quantity, state: _State, of: Capacity, M: Quantity, N: Quantity, N1: Quantity
+) -> Words:
     rest = "no activations, nothing else" if of.reserve is None else "the rest in the reserve"
     notes = [
         f"the pooled bound: all state sharded over all GPUs, {rest}",

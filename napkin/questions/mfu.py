@@ -6,20 +6,20 @@ from functools import partial
 from napkin.accounting import compute
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity
-from napkin.questions import options, subject, throughput
+from napkin.questions import options, throughput, workload
 from napkin.questions.answer import Answer, Inputs, Words, value_of
 from napkin.questions.examples import MFU as MFU_EXAMPLE
 from napkin.questions.options import Text
-from napkin.questions.promised import (
+from napkin.questions.peak import (
     DEFAULT_HARDWARE,
     MEASURED,
     PROMISED,
     Promise,
     promise,
 )
-from napkin.questions.shape.conventions import CONVENTIONS, SIX_N
-from napkin.questions.subject import Subject
 from napkin.questions.throughput import Throughput
+from napkin.questions.workload import Workload
+from napkin.specs.conventions import CONVENTIONS, SIX_N
 
 # CS336 lecture 2: 50 % is good, 5 % is poor.
 VERDICTS = (
@@ -82,7 +82,7 @@ def mfu(
     The rate comes from one of: tokens per second, a step's time, a whole run, a log's
     FLOP/s, or raw FLOP and time. Options as text or numbers. Raises NapkinError.
     """
-    about = _subject(params, active_params, model, convention, seq_len)
+    about = _workload(params, active_params, model, convention, seq_len)
     T = None if about is None else about.T
     measured = throughput.read(
         {
@@ -104,7 +104,9 @@ def mfu(
         T,
     )
     counted = _model(measured, about, frozen_base)
-    again = None if recompute is None else options.choice("recompute", recompute, subject.RECOMPUTE)
+    again = (
+        None if recompute is None else options.choice("recompute", recompute, workload.RECOMPUTE)
+    )
     chosen = promise(hardware, dtype, peak, sparse)
     if peak == MEASURED:
         # An MFU is over the promised peak, whatever was measured; the measured one has its row.
@@ -113,13 +115,13 @@ def mfu(
     return _answer(measured, counted, again, chosen)
 
 
-def _subject(
+def _workload(
     params: Text | None,
     active_params: Text | None,
     model: str | None,
     convention: str | None,
     seq_len: Text | None,
-) -> Subject | None:
+) -> Workload | None:
     """None where the FLOP are counted already, by whoever gave them."""
     if params is None and model is None:
         if active_params is not None:
@@ -127,7 +129,7 @@ def _subject(
         if convention is not None:
             raise options.error("convention", "goes with --params or --model")
         return None
-    return subject.read(params, active_params, model, convention, seq_len)
+    return workload.read(params, active_params, model, convention, seq_len)
 
 
 @dataclass(slots=True)
@@ -135,7 +137,7 @@ class _Model:
     """f in FLOP/token, None where the rate is in FLOP/s already and no parameters are given."""
 
     f: Quantity | None
-    about: Subject | None
+    about: Workload | None
     frozen_base: bool
     counts: bool  # whether the MFU rests on f: a log's FLOP are counted already
 
@@ -146,7 +148,7 @@ class _Model:
         return self.about.inputs
 
 
-def _model(measured: Throughput, about: Subject | None, frozen_base: bool) -> _Model:
+def _model(measured: Throughput, about: Workload | None, frozen_base: bool) -> _Model:
     counts = measured.A is None
     if options.switch("frozen_base", frozen_base) and not counts:
         raise options.error("frozen_base", "does nothing here: the FLOP are counted already")

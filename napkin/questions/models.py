@@ -3,31 +3,79 @@
 from functools import partial
 
 from napkin import units
+from napkin.accounting.layer import Row
+from napkin.accounting.layer import rows as operations_of
+from napkin.accounting.operations import Kernels
+from napkin.accounting.parameters import Parameters, parameters
+from napkin.questions import options
 from napkin.questions.answer import Answer, Report, Table, Words
-from napkin.questions.shape.parts import Counted, counted
+from napkin.questions.examples import MODELS
+from napkin.questions.workload import sequence
 from napkin.specs import models as known
 from napkin.specs.folders import model_names
 from napkin.specs.model import Model, Stack
 
-COLUMNS = ("", "params", "active", "L", "d", "H/K", "V", "T")
+VALUE_BYTES = 2  # bf16
+COLUMNS = ("", "params", "active", "L", "d", "H/kv", "V", "T")
 
 
-def models(*, name: str | None = None) -> Report:
-    """Every shipped model, or the one asked for: a name, a config.json, a folder or a shape.
+def models(*, name: str | None = None, layer: bool = False) -> Report:
+    """Every shipped model, or the one asked for: a name, a config.json, a folder or a shape;
+    with `layer`, the operations that a layer of it is.
 
     Raises NapkinError.
     """
+    if options.switch("layer", layer):
+        return _layer(name)
     if name is not None:
         return Report("models", [_answer(known.find(name))])
     found = [known.find(each) for each in model_names()]
     rows = [_row(each) for each in found if isinstance(each, Model)]
-    caption = "K: key-value heads; T: longest sequence; `napkin models NAME` shows every part"
+    caption = "kv: key-value heads; T: longest sequence; `napkin models NAME` shows every part"
     table = Table(COLUMNS, rows, frozenset(COLUMNS[1:]), caption)
     return Report("models", [_answer(each) for each in found], table)
 
 
+def _layer(name: str | None) -> Report:
+    """What a newcomer reads to see how a model is counted."""
+    if name is None:
+        raise options.error("layer", f"goes with a model, as in: {MODELS} --layer")
+    model = known.find(name)
+    if isinstance(model, Stack):
+        raise options.error("layer", f"{model.name} is square matrices alone")
+    tokens, _, _ = sequence(model, None)
+    found = list(operations_of(model, tokens, VALUE_BYTES, Kernels()))
+    whole = _sum(found)
+    answer = _answer(model)
+    answer.result["layer"] = [row._asdict() for row in found]
+    kinds = f"one of {model.moe_layers} with experts" if model.dense_layers else ""
+    of = kinds if model.moe_layers and kinds else f"one layer of {model.layers}"
+    answer.words = Words(
+        f"{units.count(whole.parameters)} parameters",
+        f"{of} · {model.name}, a sequence of {tokens:,} tokens in bf16, flash attention",
+    )
+    kept = "bytes of one token, for the backward pass"
+    if whole.kept is None:
+        kept = f"layers of {model.architecture} were never measured"
+    caption = f"FLOP: of one token, forward; kept: {kept}"
+    columns = ("operation", "shape", "parameters", "FLOP", "kept")
+    rows = [_operation(row) for row in (*found, whole)]
+    return Report("models", [answer], Table(columns, rows, frozenset(columns[1:]), caption))
+
+
+def _sum(rows: list[Row]) -> Row:
+    kept = [row.kept for row in rows if row.kept is not None]
+    parameters, flop = sum(row.parameters for row in rows), sum(row.flop for row in rows)
+    return Row("sum", (), parameters, flop, sum(kept) if kept else None)
+
+
+def _operation(row: Row) -> tuple[str, ...]:
+    shape = " × ".join(f"{size:,}" for size in row.shape)
+    return (row.name, shape, *(f"{count:,}" if count else "" for count in row[2:]))
+
+
 def _row(model: Model) -> tuple[str, ...]:
-    parts = counted(model)
+    parts = parameters(model)
     active = "" if parts.N_act is parts.N else units.count(parts.N_act.value)
     return (
         model.name,
@@ -47,7 +95,7 @@ def _heads(model: Model) -> str:
 
 
 def _answer(model: Model | Stack) -> Answer:
-    parts = counted(model)
+    parts = parameters(model)
     result = {
         "params": parts.N.value,
         "active_params": parts.N_act.value,
@@ -67,7 +115,7 @@ def windows_of(model: Model) -> list[str]:
     ]
 
 
-def _words(model: Model | Stack, parts: Counted) -> Words:
+def _words(model: Model | Stack, parts: Parameters) -> Words:
     active = "" if parts.N_act is parts.N else f", {units.count(parts.N_act.value)} active"
     shares = [
         f"{name} {units.count(size)} ({size / parts.N.value:.1%})"

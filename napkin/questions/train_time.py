@@ -7,21 +7,20 @@ from typing import NamedTuple
 from napkin import parsing, units
 from napkin.accounting import compute, memory
 from napkin.quantity import Quantity, given
-from napkin.questions import options, subject
+from napkin.questions import options, workload
 from napkin.questions.answer import Answer, Words, value_of
 from napkin.questions.examples import TRAIN_TIME
 from napkin.questions.options import Text
-from napkin.questions.promised import (
+from napkin.questions.peak import (
     DEFAULT_HARDWARE,
     PROMISED,
     Promise,
     printed_memory,
     promise,
 )
-from napkin.questions.shape.conventions import SIX_N
-from napkin.questions.state import bytes_per_param
-from napkin.questions.subject import Subject
+from napkin.questions.workload import Workload, bytes_per_param
 from napkin.specs.accelerator import Figure
+from napkin.specs.conventions import SIX_N
 from napkin.specs.optimizers import OPTIMIZERS, PRECISIONS
 
 ASSUMED_MFU = "50%"
@@ -36,7 +35,7 @@ STATE = bytes_per_param(PRECISIONS["mixed"], OPTIMIZERS["adamw"], "mixed precisi
 class _Run:
     """The inputs of one scenario."""
 
-    subject: Subject
+    workload: Workload
     D: Quantity
     epochs: Quantity | None
     n: Quantity
@@ -72,11 +71,11 @@ def train_time(
     options.required("train-time", TRAIN_TIME, params=size, tokens=tokens, gpus=gpus)
     if model is None and seq_len is not None:
         raise options.error("seq_len", "goes with --model")
-    about = subject.read(params, active_params, model, convention, seq_len)
+    about = workload.read(params, active_params, model, convention, seq_len)
     D, e = _tokens(tokens, epochs)
     share = ASSUMED_MFU if mfu is None else mfu
     run = _Run(
-        subject=about,
+        workload=about,
         D=D,
         epochs=e,
         n=options.quantity("gpus", gpus, parsing.whole, "n", "GPUs", "GPU"),
@@ -120,11 +119,11 @@ class _Figures(NamedTuple):
 
 
 def _figures(run: _Run) -> _Figures:
-    C = _compute(run.subject, run.D)
+    C = _compute(run.workload, run.D)
     t = compute.training_time(C, compute.sustained_throughput(run.n, run.promised.P, run.MFU))
     h = compute.gpu_hours(run.n, t)
     r = compute.token_rate(run.D, t)
-    S = memory.states(run.subject.N, STATE)
+    S = memory.training_state(run.workload.N, STATE)
     P, here = run.promised.P, run.promised.here
     return _Figures(
         C=C,
@@ -142,7 +141,7 @@ def _figures(run: _Run) -> _Figures:
     )
 
 
-def _compute(about: Subject, D: Quantity) -> Quantity:
+def _compute(about: Workload, D: Quantity) -> Quantity:
     if about.convention == SIX_N:
         return compute.training_compute(about.N_act, D)
     return compute.training_compute_of(about.f, D)
@@ -151,13 +150,13 @@ def _compute(about: Subject, D: Quantity) -> Quantity:
 def _energy(h: Quantity, tdp: Figure | None) -> Quantity | None:
     if tdp is None:
         return None
-    return compute.energy(h, given("W", "TDP of one GPU", tdp.value, "W/GPU", tdp.source))
+    return compute.energy(h, given("TDP", "TDP of one GPU", tdp.value, "W/GPU", tdp.source))
 
 
 def _answer(run: _Run) -> Answer:
     f = _figures(run)
     inputs = {
-        **run.subject.inputs,
+        **run.workload.inputs,
         "tokens": run.D.value,
         "epochs": value_of(run.epochs),
         "gpus": run.n.value,
@@ -170,8 +169,8 @@ def _answer(run: _Run) -> Answer:
         "seconds": f.t.value,
         "days": f.t.value / units.DAY,
         "gpu_hours": f.h.value,
-        "params": run.subject.N.value,
-        "active_params": run.subject.N_act.value,
+        "params": run.workload.N.value,
+        "active_params": run.workload.N_act.value,
         "tokens": run.D.value,
         "gpus": run.n.value,
         "mfu": run.MFU.value,
@@ -183,9 +182,9 @@ def _answer(run: _Run) -> Answer:
         "measured": _measured(f),
         "published": None,
     }
-    if run.subject.model is not None:
+    if run.workload.model is not None:
         result["conventions"] = {
-            name: each.value * run.D.value for name, each in run.subject.flop.items()
+            name: each.value * run.D.value for name, each in run.workload.flop.items()
         }
     derived = (f.h, f.C_pfs, f.r1, f.cost, f.E, f.n_min, f.t_here, f.MFU_here)
     asides = tuple(q for q in derived if q is not None)
@@ -216,15 +215,15 @@ def _words(run: _Run, f: _Figures) -> Words:
         totals.append(f"{f.cost} at {run.price}")
     if f.E is not None:
         totals.append(f"{f.E} at most, all GPUs at their TDP")
-    size = units.count(run.subject.N.value)
+    size = units.count(run.workload.N.value)
     gpus = "1 GPU" if f.n_min.value == 1 else f"{f.n_min.value:,} GPUs"
     state = f"{units.figures(STATE.value)} B × {size} = {f.S}"
     needs = f"states need at least {gpus}: {state} of training state"
     enough = run.n.value >= f.n_min.value
-    counted = run.subject.counted() or [COUNTED]
+    counted = run.workload.counted() or [COUNTED]
     return Words(
         units.long_time(f.t.value),
-        f"if MFU is {run.MFU}{assumed} · {device} · {run.promised.kind}{run.subject.said}",
+        f"if MFU is {run.MFU}{assumed} · {device} · {run.promised.kind}{run.workload.said}",
         [
             *_both(run, f),
             *totals,
@@ -234,7 +233,7 @@ def _words(run: _Run, f: _Figures) -> Words:
         ],
         [
             *([] if enough else [needs]),
-            *run.subject.warnings,
+            *run.workload.warnings,
             *run.promised.warnings(),
             *run.promised.readings(f.t),
         ],

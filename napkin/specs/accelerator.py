@@ -35,7 +35,7 @@ class Interconnect(NamedTuple):
     domain: Figure | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Accelerator:
     """What its file says of one package (a MI250X is one package of two devices)."""
 

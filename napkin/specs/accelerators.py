@@ -12,7 +12,7 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 
 from napkin.errors import NapkinError, printable, quoted
-from napkin.specs import dtypes, hardware_file, here, names
+from napkin.specs import dtypes, hardware_file, names, this_machine
 from napkin.specs.accelerator import Accelerator
 from napkin.specs.folders import SUFFIXES, hardware_files, own_folder, shipped_folder
 from napkin.specs.text_file import content_of, expanded
@@ -36,8 +36,8 @@ def find(wanted: str) -> Accelerator:
 def lookup(wanted: str) -> Accelerator | None:
     """As `find`, but None for a name that is not known."""
     name = alike(wanted)
-    if name == here.NAME:
-        return find(here.device().name)
+    if name == this_machine.NAME:
+        return find(this_machine.device().name)
     if _is_path(wanted):
         return _of_path(wanted)
     folder = own_folder()

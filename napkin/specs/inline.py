@@ -7,7 +7,6 @@ from typing import Any
 from napkin import parsing
 from napkin.errors import NapkinError, quoted, suggestion
 from napkin.specs import architectures
-from napkin.specs.architectures import gpt
 from napkin.specs.config import MOST, MOST_LAYERS
 from napkin.specs.model import Model, Stack
 from napkin.specs.names import with_numbers_of
@@ -32,20 +31,9 @@ LETTERS = {
     "k": "num_experts_per_tok",
     "tied": "tie_word_embeddings",
 }
-# What an architecture calls otherwise.
-OWN_NAMES = {
-    "gpt2": {"ff": "n_inner"},
-    "opt": {"ff": "ffn_dim"},
-    "mixtral": {"E": "num_local_experts"},
-    "qwen3_moe": {"ff": "moe_intermediate_size"},
-}
 SWITCH = "use_sliding_window"
-ALTERNATING = ("gemma2", "gemma3_text")  # some of their layers have a window
 NEEDED = ("L", "d", "H", "ff", "V")
 EXPERTS = ("E", "k")
-WITH_EXPERTS = ("mixtral", "qwen3_moe")
-# These have more sizes than have letters.
-BY_FILE_ONLY = ("qwen2_moe", "gpt_oss", "deepseek_v2", "deepseek_v3")
 
 
 def is_one(text: str) -> bool:
@@ -59,8 +47,9 @@ def model(text: str) -> Model | Stack:
     """Raises NapkinError, which names the letter that is wrong."""
     kind, _, rest = text.partition(":")
     kind = kind.strip().casefold().replace("-", "_")
-    known = [LINEAR, *(each for each in architectures.READERS if each not in BY_FILE_ONLY)]
-    if kind in BY_FILE_ONLY:
+    readers = architectures.READERS
+    known = [LINEAR, *(name for name, reader in readers.items() if reader.letters is not None)]
+    if kind in readers and kind not in known:
         raise NapkinError(f"{kind}: has more sizes than a line holds; write a config.json")
     if kind not in known:
         near = suggestion(kind, with_numbers_of(kind, known)) or f"; known are {' '.join(known)}"
@@ -68,10 +57,10 @@ def model(text: str) -> Model | Stack:
     given = _letters(kind, rest)
     if kind == LINEAR:
         return _stack(text.strip(), given)
-    if kind not in gpt.NAMES:  # whose heads share d, and are not grouped
+    if LETTERS["kv"] in readers[kind].reads:  # else heads share d, and are not grouped
         # In a design of one's own, what is not said is plain: all heads alike, no window.
         given.setdefault("kv", given["H"])
-        if kind not in ALTERNATING:
+        if not readers[kind].alternates:
             given.setdefault("w", None)
         elif "w" not in given:
             given["layers"] = ["full_attention"] * min(given["L"], MOST_LAYERS)
@@ -81,7 +70,7 @@ def model(text: str) -> Model | Stack:
         given.setdefault("hd", given["d"] // given["H"])
     names = _names(kind) | {"layers": "layer_types"}
     fields = {names[letter]: value for letter, value in given.items()}
-    if given.get("w") and SWITCH in architectures.READERS[kind].reads:
+    if given.get("w") and SWITCH in readers[kind].reads:
         fields |= {SWITCH: True, "max_window_layers": 0}  # a window that is typed is meant
     shown = {name: letter for letter, name in names.items()}
     found = architectures.model({**fields, "model_type": kind}, text.strip(), kind, shown)
@@ -101,13 +90,13 @@ def _allowed(kind: str) -> tuple[tuple[str, ...], tuple[str, ...], str]:
         return ("L", "d"), ("L", "d"), LINEAR_EXAMPLE
     reads = architectures.READERS[kind].reads
     letters = tuple(letter for letter, name in _names(kind).items() if name in reads)
-    if kind in WITH_EXPERTS:
+    if "E" in letters:
         return letters, (*NEEDED, *EXPERTS), MOE_EXAMPLE
     return letters, NEEDED, EXAMPLE
 
 
 def _names(kind: str) -> dict[str, str]:
-    return LETTERS | OWN_NAMES.get(kind, {})
+    return LETTERS | dict(architectures.READERS[kind].letters or {})
 
 
 def _letters(kind: str, text: str) -> dict[str, Any]:

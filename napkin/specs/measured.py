@@ -7,10 +7,10 @@ limit. A CPU's is kept for who wants to look at it; no GPU's answer ever takes i
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from napkin import files, parsing
 from napkin.errors import NapkinError, printable, quoted
@@ -27,8 +27,7 @@ OLD_DAYS = 90
 SAME_POWER = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(NamedTuple):
     """FLOP/s of one torch device, with what is needed to judge the figure."""
 
     path: Path
@@ -128,7 +127,7 @@ def _read(path: Path, changed: int) -> Measured:
     if path_of(fields["device"], fields["dtype"]).name != path.name:
         file.complain("is not the precision and device that the file is named for", "dtype")
         raise file.problems[0]
-    kept = {key: value for key, value in fields.items() if key in Measured.__slots__}
+    kept = {key: value for key, value in fields.items() if key in Measured._fields}
     return Measured(**kept | {"path": path, "source": source, "rate": rate})
 
 

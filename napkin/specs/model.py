@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from napkin.specs.quantization import Quantization
 
 
-@dataclass(frozen=True, slots=True)
-class Latent:
+class Latent(NamedTuple):
     """Multi-head latent attention (DeepSeek-V2 2405.04434, section 2.1): the compressed widths."""
 
     query: int | None  # None: queries are not compressed
@@ -18,8 +17,27 @@ class Latent:
     bias: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Attention:
+class Norm(NamedTuple):
+    """How values are normalised, and where in a block."""
+
+    kind: str = "rms"  # `rms+1`: weights about one; `rms-fp32`: weights in fp32; `layer`: LayerNorm
+    place: str = "before"  # a sublayer; `after` it; `both`; `post`: after the sum
+    weights: int = 1  # per value: 2 with a bias, 0 without either
+
+    @property
+    def per_layer(self) -> int:
+        return 4 if self.place == "both" else 2
+
+
+class Rotary(NamedTuple):
+    """Positions as rotations of queries and keys (RoFormer 2104.09864)."""
+
+    share: float = 1.0  # of a head's width
+    by_window: bool = False  # layers with a window have tables of their own
+    in_fp32: bool = False
+
+
+class Attention(NamedTuple):
     """One layer's attention; widths of a head."""
 
     heads: int
@@ -31,19 +49,24 @@ class Attention:
     qk_norm: str = ""  # `head`: weights of one head; `all`: of every head
     sinks: bool = False
     latent: Latent | None = None
+    rotary: Rotary | None = None
+    fused: bool = False  # queries, keys and values by one matmul
+    softmax_in_fp32: bool = True  # where scores are stored
+    cap: bool = False  # the scores go through a tanh
+    upcast: bool = False  # eager attention is computed in fp32
 
 
-@dataclass(frozen=True, slots=True)
-class Mlp:
+class Mlp(NamedTuple):
     """A feed-forward layer of two matrices, or of three where it is gated."""
 
     width: int
     gated: bool
     bias: bool = False
-    activation: str = ""  # as config.json names it, where a plain MLP's kind matters
+    activation: str = ""  # as config.json names it
+    fused: bool = False  # gate and up by one matmul
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Experts:
     """A mixture of gated experts, of which each token takes `active`."""
 
@@ -57,8 +80,7 @@ class Experts:
     activation: str = "silu"  # of their gates
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """The last matmul, on the hidden state of every token."""
 
     outputs: int | None  # None: one for each token of the vocabulary
@@ -67,9 +89,10 @@ class Head:
 
 
 LANGUAGE = Head(None)
+PLAIN_NORM = Norm()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(repr=False, slots=True)
 class Model:
     """A decoder-only transformer. Every layer attends alike, but for its window."""
 
@@ -87,19 +110,18 @@ class Model:
     tied: bool = False  # the output head is the input table
     table_width: int = 0  # of the token table where it is not d_model
     position_rows: int = 0
-    norms: int = 2  # a layer
-    norm_weights: int = 1  # per value: 2 with a bias, 0 without either
-    final_norm: bool = True
+    norm: Norm = PLAIN_NORM
     parallel: bool = False  # attention and MLP side by side, both on the block's input
-    ends_in_norm: bool = False  # a block, after its last matmul
-    rotary_share: float = 1.0  # of a head that is rotated
-    score_cap: bool = False  # attention's scores go through a tanh
-    logit_cap: bool = False  # so do the logits
+    final_norm: bool = True
+    logit_cap: bool = False  # the logits go through a tanh
     longest: int | None = None  # tokens of a sequence
     notes: tuple[str, ...] = ()
     quantization: Quantization | None = None  # in which its file's weights are stored
     # What config.json says of it, for who builds the very model.
     fields: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def __hash__(self) -> int:  # of few sizes: what follows from a model is looked up often
+        return hash((self.name, self.vocab, self.d_model, self.layers))
 
     @property
     def outputs(self) -> int:
@@ -113,8 +135,7 @@ class Model:
         return self.layers - self.moe_layers
 
 
-@dataclass(frozen=True, slots=True)
-class Stack:
+class Stack(NamedTuple):
     """The lecture's deep linear model: L square matrices and a head of one output
     (CS336 2025, lecture 2). A sample counts as a token."""
 

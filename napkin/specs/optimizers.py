@@ -6,6 +6,7 @@ whose state has the parameter's dtype; ZeRO (1910.02054, section 3.1) counts the
 recipe's 2 + 2 + 12.
 """
 
+from functools import cache
 from typing import NamedTuple, TypeVar
 
 from napkin.errors import NapkinError, quoted, suggestion
@@ -85,7 +86,8 @@ class Term(NamedTuple):
     bytes: float
 
 
-def terms(precision: Precision, optimizer: Optimizer) -> list[Term]:
+@cache
+def terms(precision: Precision, optimizer: Optimizer) -> tuple[Term, ...]:
     """What stays in memory for every parameter between two training steps."""
     each = precision.moment if optimizer.moment_bytes is None else optimizer.moment_bytes
     copies = [
@@ -94,7 +96,7 @@ def terms(precision: Precision, optimizer: Optimizer) -> list[Term]:
         Term("master", "fp32 master weights", precision.master),
         *(Term(symbol, label, each) for symbol, label in optimizer.moments),
     ]
-    return [term for term in copies if term.bytes]
+    return tuple(term for term in copies if term.bytes)
 
 
 def precision(text: object) -> tuple[str, Precision]:

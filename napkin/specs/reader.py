@@ -7,6 +7,7 @@ any other value is refused. What transformers' class of that kind does not have 
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from napkin.errors import printable
 from napkin.specs.config import Config
@@ -64,6 +65,11 @@ class Reader:
     reads: frozenset[str]
     ignores: frozenset[str]
     only: Mapping[str, Values] = field(default_factory=dict)
+    # Where the kind is typed as a shape: its names for the letters that it calls otherwise than
+    # most; None where it has more sizes than letters.
+    letters: Mapping[str, str] | None = field(default_factory=dict)
+    alternates: bool = False  # some layers have a window unless it is said
+    classes: str = ""  # what the names of transformers' classes of that kind begin with
 
     def __call__(self, config: Config) -> Model:
         """Raises NapkinError that names a field whose value is not counted."""
@@ -88,7 +94,13 @@ class Reader:
 
 
 def reader(
-    reads: str, *, ignores: str = "", only: Mapping[str, Values] | None = None
+    reads: str,
+    *,
+    ignores: str = "",
+    only: Mapping[str, Values] | None = None,
+    letters: Mapping[str, str] | None = MappingProxyType({}),
+    alternates: bool = False,
+    classes: str = "",
 ) -> Callable[[Callable[[Config], Model]], Reader]:
     """Names the fields of a kind, which is called as its function is."""
 
@@ -100,6 +112,9 @@ def reader(
             own,
             (IGNORED | frozenset(ignores.split())) - own,
             {n: v for n, v in {**ONLY, **(only or {})}.items() if n not in own},
+            letters,
+            alternates,
+            classes or model.__name__.title().replace("_", ""),
         )
 
     return named

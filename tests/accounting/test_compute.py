@@ -101,4 +101,4 @@ def test_the_pool_holds_forty_billion_parameters() -> None:
 
 
 def test_zero_s_7_5b_model_has_120_gb_of_state() -> None:
-    assert memory.states(q(7.5e9, "param", "N"), q(16, "B/param", "s")).value == 120e9
+    assert memory.training_state(q(7.5e9, "param", "N"), q(16, "B/param", "s")).value == 120e9

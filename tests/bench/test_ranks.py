@@ -16,8 +16,8 @@ from napkin.bench.device import Device
 from napkin.bench.ranks import Member
 from napkin.errors import DeviceError, NapkinError
 from napkin.quantity import given
-from napkin.questions.measuring import measurement
-from napkin.questions.measuring import ranks as said
+from napkin.questions.bench import measurement
+from napkin.questions.bench import ranks as said
 from tests.running import ROOT, napkin
 
 CPU = Device("cpu", "this CPU")

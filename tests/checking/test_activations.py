@@ -9,12 +9,11 @@ import pytest
 import torch
 import transformers as typed_in_part
 
-from napkin.accounting import activations
-from napkin.accounting.activations import Part
-from napkin.questions.step.blocks import How, of_model
 from napkin.specs import models
 from napkin.specs.activations import KEPT
 from napkin.specs.model import Model
+from tests import layouts
+from tests.checking.saving import bytes_saved
 
 transformers: Any = typed_in_part
 
@@ -111,21 +110,21 @@ def test_a_model_keeps_what_its_formula_says(
     (tmp_path / "config.json").write_text(json.dumps({**fields, "model_type": kind}))
     model = models.find(str(tmp_path))
     assert isinstance(model, Model)
-    how = How(
-        attention=way if way in ("eager", "sdpa") else "flash",
-        recompute="full" if way == "full" else "none",
-        rng=0,  # a CPU's attention keeps none
-    )
-    found = of_model(model, BATCH, TOKENS, dtype.itemsize, how)
-    each = found.block.bytes if way == "full" else sum(part.bytes for part in found.layer.values())
-    kept = model.layers * each + sum(part.bytes for part in found.head.values())
-    kept += found.windowed_layers * (found.windowed.bytes if found.windowed else 0)
+    attention = way if way in ("eager", "sdpa") else "flash"
+    full = way == "full"
+    settings: dict[str, Any] = {
+        "attention": attention,
+        "recompute": "full" if full else "none",
+        "random_state": 0,  # a CPU's attention keeps none
+    }
+    found = layouts.kept(model, BATCH, TOKENS, dtype.itemsize, **settings)
+    kept = layouts.total(model, TOKENS, found, full)
     assert kept + statistics_on_a_cpu(model, dtype) == saved(kind, fields, way, dtype)
 
 
 def statistics_on_a_cpu(model: Model, dtype: torch.dtype) -> int:
     """LayerNorm keeps mean and 1/std in fp32 on a GPU; a CPU keeps them in the value's own."""
-    if model.norm_weights != 2 or dtype == torch.float32:
+    if model.norm.weights != 2 or dtype == torch.float32:
         return 0
     return (2 * model.layers + 1) * -2 * 2 * BATCH * TOKENS
 
@@ -143,42 +142,26 @@ def saved(kind: str, fields: Mapping[str, Any], way: str, dtype: torch.dtype) ->
     built.train()
     if way == "full":
         built.gradient_checkpointing_enable()
-    own = {each.untyped_storage().data_ptr() for each in [*built.parameters(), *built.buffers()]}
-    kept: dict[int, int] = {}
-    alive = []  # a freed tensor's place could be another's
-
-    def note(tensor: torch.Tensor) -> torch.Tensor:
-        place = tensor.untyped_storage().data_ptr()
-        if tensor.is_floating_point() and place not in own:
-            kept[place] = tensor.untyped_storage().nbytes()
-            alive.append(tensor)
-        return tensor
-
     ids = torch.zeros(BATCH, TOKENS, dtype=torch.long)
-    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-        built(input_ids=ids, labels=ids, use_cache=False)
-    return sum(kept.values())
+    return bytes_saved(built, lambda: built(input_ids=ids, labels=ids, use_cache=False))
 
 
-def plain(activation: str) -> tuple[Part, Any]:
-    return activations.plain_mlp(ONE, KEPT[activation]), lambda act, x, _: act(x)
+def plain(act: Any, x: torch.Tensor, up: torch.Tensor) -> Any:
+    return act(x)
 
 
-def gated(activation: str) -> tuple[Part, Any]:
-    return activations.gated_mlp(ONE, KEPT[activation]), lambda act, x, up: act(x) * up
+def gated(act: Any, x: torch.Tensor, up: torch.Tensor) -> Any:
+    return act(x) * up
 
 
-ONE = activations.Sizes(BATCH, TOKENS, 64, 4, 4, 16, 160, 300, 4)
-
-
-@pytest.mark.parametrize("kind", [plain, gated])
+@pytest.mark.parametrize("between", [plain, gated])
 @pytest.mark.parametrize("activation", KEPT)
-def test_an_mlp_keeps_what_its_activation_function_does(activation: str, kind: Any) -> None:
-    computed, between = kind(activation)
+def test_an_mlp_keeps_what_its_activation_function_does(activation: str, between: Any) -> None:
+    rows, d, F = BATCH * TOKENS, 64, 160
     function = transformers.activations.ACT2FN[activation]
-    into, up = (torch.nn.Linear(ONE.d, ONE.F, bias=False) for _ in range(2))
-    out = torch.nn.Linear(ONE.F, ONE.d, bias=False)
-    x = torch.randn(ONE.n, ONE.d)
+    into, up = (torch.nn.Linear(d, F, bias=False) for _ in range(2))
+    out = torch.nn.Linear(F, d, bias=False)
+    x = torch.randn(rows, d)
     own = {each.data_ptr() for each in (x, into.weight, up.weight, out.weight)}
     kept: dict[int, torch.Tensor] = {}
 
@@ -189,7 +172,9 @@ def test_an_mlp_keeps_what_its_activation_function_does(activation: str, kind: A
 
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         out(between(function, into(x), up(x)))
-    assert sum(each.untyped_storage().nbytes() for each in kept.values()) == computed.bytes
+    # The second matmul keeps its input; a gate's product, both factors.
+    tensors = KEPT[activation] + (1 if between is plain else 3)
+    assert sum(each.untyped_storage().nbytes() for each in kept.values()) == tensors * rows * F * 4
 
 
 def test_every_activation_function_without_weights_is_known() -> None:

@@ -12,10 +12,10 @@ from transformers.models.auto import modeling_auto as auto
 
 from napkin.checking.count import built_on_meta
 from napkin.questions.memory import memory
-from napkin.questions.step.blocks import How, of_model
 from napkin.specs import models
 from napkin.specs.architectures import READERS, classes
 from napkin.specs.model import Model
+from tests import layouts
 from tests.checking.test_count import SMALL, difference
 from tests.running import answer, napkin
 
@@ -119,9 +119,7 @@ def test_a_classifier_keeps_what_its_formula_says(
     file = write(tmp_path, {**sizes, **fields, "model_type": found.kind, "architectures": [name]})
     model = models.find(file)
     assert isinstance(model, Model)
-    kept = of_model(model, 1, 64, 4, How(rng=0))
-    computed = model.layers * sum(part.bytes for part in kept.layer.values())
-    computed += sum(part.bytes for part in kept.head.values())
+    computed = layouts.total(model, 64, layouts.kept(model, 1, 64, 4, random_state=0))
     assert computed == saved(model, (1, 64) if found.task == classes.TOKEN else (1,))
 
 

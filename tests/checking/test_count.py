@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from napkin.accounting.parameters import parameters as counted
 from napkin.checking.count import built_on_meta, count, parameters
 from napkin.questions.flops import flops
-from napkin.questions.shape.parts import counted
 from napkin.specs import architectures, models
 from napkin.specs.folders import model_names
 from napkin.specs.model import Model

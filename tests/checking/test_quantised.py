@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from transformers.quantizers.quantizers_utils import should_convert_module
 
+from napkin.accounting.quantised import quantised
 from napkin.checking.count import built_on_meta
-from napkin.questions.shape.quantised import quantised
 from napkin.specs import models, quantization
 from napkin.specs.model import Model
 from tests.checking.test_count import SMALL

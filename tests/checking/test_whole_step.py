@@ -12,11 +12,10 @@ import transformers as typed_in_part
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
-from napkin.questions.shape.parts import counted
-from napkin.questions.step import phases
-from napkin.questions.step.blocks import How
-from napkin.questions.step.phases import Step
-from napkin.questions.step.states import Setup
+from napkin.accounting.layout import Layout
+from napkin.accounting.parameters import parameters
+from napkin.accounting.step import Step
+from napkin.accounting.step import step as step_of
 from napkin.specs import models
 from napkin.specs.model import Model
 from napkin.specs.optimizers import OPTIMIZERS, PRECISIONS
@@ -194,7 +193,7 @@ def computed(
     model = models.find(str(folder))
     assert isinstance(model, Model)
     name, step = optimizer.split()
-    setup = Setup(
+    layout = Layout(
         PRECISIONS["amp" if "amp" in how else "fp32" if dtype == torch.float32 else "bf16"],
         OPTIMIZERS[name],
         ranks=1,
@@ -202,14 +201,12 @@ def computed(
         micro_batch=B,
         seq_len=T,
         step=step,
-        how=How(
-            next((each for each in ("eager", "sdpa") if each in how), "flash"),
-            recompute=how.split()[0],
-            autocast="amp" in how,
-            rng=0,
-        ),
+        attention=next((each for each in ("eager", "sdpa") if each in how), "flash"),
+        recompute=how.split()[0],
+        autocast="amp" in how,
+        random_state=0,
     )
-    return phases.of_transformer(model, counted(model).N, setup, "")
+    return step_of(model, parameters(model).N, layout)
 
 
 RUNS = [

@@ -16,7 +16,7 @@ from napkin.bench.operators import Shape
 from napkin.bench.statistics import Rates
 from napkin.errors import DeviceError
 from napkin.questions.answer import Words
-from napkin.questions.measuring import doubts, measurement
+from napkin.questions.bench import doubts, measurement
 from napkin.specs import measured
 from napkin.specs.folders import measured_folder
 from tests.running import answer, answers, napkin, process

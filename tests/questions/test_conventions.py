@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from napkin.accounting.compute import flop_per_token
-from napkin.accounting.conventions import torchtitan
+from napkin.accounting.flop_per_token import torchtitan
 from napkin.quantity import given
 from napkin.questions.mfu import mfu
-from napkin.questions.shape.conventions import CONVENTIONS
+from napkin.specs.conventions import CONVENTIONS
 from tests.running import answer, data, napkin
 
 ROWS = data("published_throughput.yaml")

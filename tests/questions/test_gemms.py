@@ -6,8 +6,8 @@ from statistics import harmonic_mean
 
 import pytest
 
-from napkin.questions.measuring import gemms
-from napkin.questions.shape.parts import counted
+from napkin.accounting.parameters import parameters
+from napkin.questions.bench import gemms
 from napkin.specs import models
 from napkin.specs.folders import model_names
 from napkin.specs.model import Model
@@ -24,7 +24,7 @@ def test_the_linear_layers_hold_every_weight_that_a_token_multiplies(name: str) 
     for tokens in (1, 100, 4096):
         layers = gemms.work(model, tokens, 1).layers
         multiplied = sum(each.inputs * each.outputs * each.often * each.rows for each in layers)
-        assert multiplied == counted(model).N_mm.value * tokens
+        assert multiplied == parameters(model).N_mm.value * tokens
 
 
 def test_a_narrow_table_and_a_gated_shared_expert_are_multiplied_too(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_narrow_table_and_a_gated_shared_expert_are_multiplied_too(tmp_path: P
         model = models.find(str(file))
         layers = gemms.work(model, 100, 1).layers
         multiplied = sum(each.inputs * each.outputs * each.often * each.rows for each in layers)
-        assert multiplied == counted(model).N_mm.value * 100
+        assert multiplied == parameters(model).N_mm.value * 100
 
 
 def test_each_linear_layer_has_its_three_passes() -> None:
@@ -82,7 +82,7 @@ def test_the_rate_is_the_flop_weighted_harmonic_mean() -> None:
 
 def test_all_flop_are_three_times_those_of_the_forward_pass() -> None:
     steps = {step["symbol"]: step["value"] for step in answer(ASKED)["derivation"]}
-    assert steps["F"] == 6 * counted(models.find(SMALL)).N_mm.value * 128
+    assert steps["F"] == 6 * parameters(models.find(SMALL)).N_mm.value * 128
 
 
 def test_every_precision_has_its_answer_and_experts_a_matmul_each() -> None:

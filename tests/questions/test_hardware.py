@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from napkin.specs import here
+from napkin.specs import this_machine
 from tests.running import ROOT, answer, napkin
 
 BAD = """name: x
@@ -81,7 +81,7 @@ def driver(root: Path, *models: str) -> None:
 def test_here_is_the_gpu_that_the_driver_s_files_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(here, "ROOT", tmp_path)
+    monkeypatch.setattr(this_machine, "ROOT", tmp_path)
     driver(tmp_path, "NVIDIA A100-SXM4-40GB", "NVIDIA A100-SXM4-40GB")
     found = answer("train-time --params 7B --tokens 1T --gpus 8 --hardware here")
     assert found["inputs"]["hardware"] == "a100-sxm-40gb"
@@ -90,10 +90,10 @@ def test_here_is_the_gpu_that_the_driver_s_files_name(
 
 
 def test_here_finds_an_amd_gpu_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(here, "ROOT", tmp_path)
+    monkeypatch.setattr(this_machine, "ROOT", tmp_path)
     (tmp_path / "sys/class/drm/card1/device").mkdir(parents=True)
     (tmp_path / "sys/class/drm/card1/device/product_name").write_text("AMD Instinct MI300X\n")
-    assert here.device().name == "AMD Instinct MI300X"
+    assert this_machine.device().name == "AMD Instinct MI300X"
 
 
 @pytest.mark.parametrize(
@@ -113,14 +113,14 @@ def test_here_finds_an_amd_gpu_too(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_here_is_refused_where_it_is_not_one_known_gpu(
     models: tuple[str, ...], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(here, "ROOT", tmp_path)
+    monkeypatch.setattr(this_machine, "ROOT", tmp_path)
     driver(tmp_path, *models)
     ran = napkin("mfu --achieved 1e14 --hardware here")
     assert (ran.code, ran.err) == (2, f"Error: --hardware: {says.format(root=tmp_path)}\n")
 
 
 def test_nothing_is_taken_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(here, "ROOT", tmp_path)
+    monkeypatch.setattr(this_machine, "ROOT", tmp_path)
     driver(tmp_path, "NVIDIA A100-SXM4-40GB")
     assert answer("mfu --achieved 1e14")["inputs"]["hardware"] == "h100-sxm"
 

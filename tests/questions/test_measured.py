@@ -15,7 +15,7 @@ from napkin.bench.nvml import State
 from napkin.bench.operators import Shape
 from napkin.bench.ranks import Member
 from napkin.bench.statistics import Rates
-from napkin.questions.measuring import keeping, measurement
+from napkin.questions.bench import keeping, measurement
 from napkin.specs import accelerators, measured
 from napkin.specs.folders import measured_folder
 from tests.running import answer, answers, napkin

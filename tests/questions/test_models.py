@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from napkin.questions.shape.conventions import CONVENTIONS
-from napkin.questions.shape.parts import counted
-from napkin.questions.shape.per_token import of_model
+from napkin.accounting.flop_per_token import of_model
+from napkin.accounting.parameters import parameters
 from napkin.specs import models
+from napkin.specs.conventions import CONVENTIONS
 from napkin.specs.folders import model_names
 from napkin.specs.model import Model
 from tests.running import DATA, answer, answers, data, napkin
@@ -42,7 +42,7 @@ PARAMS = golden("params", has="matmul_per_token")
 
 @pytest.mark.parametrize("case", PARAMS, ids=ids(PARAMS))
 def test_parameters_are_those_that_were_counted(case: dict[str, Any]) -> None:
-    parts = counted(config(case["id"].removeprefix("params.")))
+    parts = parameters(config(case["id"].removeprefix("params.")))
     expected = case["expected"]
     assert (parts.N.value, parts.N_act.value, parts.N_mm.value) == (
         expected["total"],
@@ -99,7 +99,7 @@ def test_every_config_at_hand_is_shipped_and_counts_the_same() -> None:
     assert names <= set(model_names())
     for name in names:
         shipped, file = models.find(name), config(name)
-        assert counted(shipped).parts == counted(file).parts
+        assert parameters(shipped).parts == parameters(file).parts
 
 
 # What their makers publish, or the sizes of their checkpoints say.

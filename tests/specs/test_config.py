@@ -90,10 +90,10 @@ DEFAULTS: list[tuple[dict[str, Any], str, Any]] = [
     ({**V3, "n_routed_experts": None}, "experts", None),
     ({"model_type": "gpt_neox"}, "parallel", True),
     ({"model_type": "gpt_neox", "use_parallel_residual": False}, "parallel", False),
-    ({"model_type": "gpt_neox", "rotary_pct": 1.0}, "rotary_share", 1.0),
+    ({"model_type": "gpt_neox", "rotary_pct": 1.0}, "attention.rotary.share", 1.0),
     (
         {"model_type": "gpt_neox", "rope_parameters": {"partial_rotary_factor": 0.5}},
-        "rotary_share",
+        "attention.rotary.share",
         0.5,
     ),
     ({"architectures": ["GPT2LMHeadModel"]}, "architecture", "llama"),

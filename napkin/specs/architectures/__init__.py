@@ -9,31 +9,11 @@ from dataclasses import replace
 
 from napkin.errors import NapkinError, printable, quoted
 from napkin.specs import quantization
-from napkin.specs.architectures import classes, dense, gpt, moe
+from napkin.specs.architectures import classes
+from napkin.specs.architectures.readers import READERS as READERS
 from napkin.specs.config import Config, Fields
 from napkin.specs.model import LANGUAGE, Model
-from napkin.specs.reader import Reader
 
-READERS: dict[str, Reader] = {
-    "llama": dense.llama,
-    "mistral": dense.mistral,
-    "qwen2": dense.qwen2,
-    "qwen3": dense.qwen3,
-    "gemma": dense.gemma,
-    "gemma2": dense.gemma2,
-    "gemma3_text": dense.gemma3_text,
-    "phi3": dense.phi3,
-    "olmo2": dense.olmo2,
-    "gpt2": gpt.gpt2,
-    "gpt_neox": gpt.gpt_neox,
-    "opt": gpt.opt,
-    "mixtral": moe.mixtral,
-    "qwen2_moe": moe.qwen2_moe,
-    "qwen3_moe": moe.qwen3_moe,
-    "gpt_oss": moe.gpt_oss,
-    "deepseek_v2": moe.deepseek_v2,
-    "deepseek_v3": moe.deepseek_v3,
-}
 # The text model of a larger one that does not say which it has.
 USUAL_TEXT = {"gemma3": "gemma3_text", "llava": "llama", "paligemma": "gemma"}
 # Beside a text part the whole one's field decides of the head, but in these a true of either.

@@ -6,33 +6,13 @@ The names are those of transformers 5.24's auto mappings (tests/checking/test_cl
 from typing import NamedTuple
 
 from napkin.errors import NapkinError, printable, quoted
+from napkin.specs.architectures.readers import READERS
 from napkin.specs.config import MOST, Config, Fields
 from napkin.specs.model import LANGUAGE, Head
 
 CAUSAL, SEQUENCE, TOKEN, BARE = "causal LM", "sequence", "token", "bare"
 SUFFIXES = {CAUSAL: "ForCausalLM", BARE: "Model"} | {
     task: f"For{task.capitalize()}Classification" for task in (SEQUENCE, TOKEN)
-}
-# What the classes of a kind begin with.
-STEMS = {
-    "llama": "Llama",
-    "mistral": "Mistral",
-    "qwen2": "Qwen2",
-    "qwen3": "Qwen3",
-    "gemma": "Gemma",
-    "gemma2": "Gemma2",
-    "gemma3_text": "Gemma3Text",
-    "phi3": "Phi3",
-    "olmo2": "Olmo2",
-    "gpt2": "GPT2",
-    "gpt_neox": "GPTNeoX",
-    "opt": "OPT",
-    "mixtral": "Mixtral",
-    "qwen2_moe": "Qwen2Moe",
-    "qwen3_moe": "Qwen3Moe",
-    "gpt_oss": "GptOss",
-    "deepseek_v2": "DeepseekV2",
-    "deepseek_v3": "DeepseekV3",
 }
 OTHER_NAMES = {("gpt2", CAUSAL): "GPT2LMHeadModel", ("gemma3_text", CAUSAL): "Gemma3ForCausalLM"}
 NO_TOKEN_CLASS = ("gemma3_text", "olmo2", "opt", "deepseek_v2")
@@ -50,13 +30,13 @@ class Class(NamedTuple):
 
 def of(kind: str, task: str) -> Class:
     """The class of a kind for a task."""
-    return Class(OTHER_NAMES.get((kind, task), STEMS[kind] + SUFFIXES[task]), kind, task)
+    return Class(OTHER_NAMES.get((kind, task), READERS[kind].classes + SUFFIXES[task]), kind, task)
 
 
 # By their names in small letters: the first Llama's files say LLaMAForCausalLM.
 CLASSES = {
     found.name.casefold(): found
-    for kind in STEMS
+    for kind in READERS
     for found in (of(kind, task) for task in SUFFIXES)
     if found.task != TOKEN or kind not in NO_TOKEN_CLASS
 }

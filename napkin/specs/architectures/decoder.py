@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from napkin.errors import quoted
 from napkin.specs.activations import KEPT
 from napkin.specs.config import MOST_LAYERS, Config
-from napkin.specs.model import Attention, Experts, Latent, Mlp, Model
+from napkin.specs.model import Attention, Experts, Latent, Mlp, Model, Rotary
 
 SLIDING, FULL = "sliding_attention", "full_attention"
 # The fields that all of them read.
@@ -40,7 +40,7 @@ def decoder(
     *,
     attention: dict[str, Any] | None = None,
     latent: Latent | None = None,
-    mlp_bias: bool = False,
+    mlp: dict[str, Any] | None = None,
     experts: Experts | None = None,
     sparse: Callable[[int], bool] = everywhere,
     window: int | None = None,
@@ -66,7 +66,7 @@ def decoder(
         d_model=d_model,
         layers=layers,
         attention=_attention(config, default, d_model, latent, attention or {}),
-        mlp=_mlp(config, default, mlp_bias, kind) if moe_layers < layers else None,
+        mlp=_mlp(config, default, kind, mlp or {}) if moe_layers < layers else None,
         experts=replace(experts, activation=kind) if experts and moe_layers else None,
         moe_layers=moe_layers,
         windows=() if slides is None else _windows(config, layers, window, slides, listed),
@@ -76,8 +76,9 @@ def decoder(
     )
 
 
-def _mlp(config: Config, default: Sizes, bias: bool, activation: str) -> Mlp:
-    return Mlp(config.main_size("intermediate_size", default=default.d_ff), True, bias, activation)
+def _mlp(config: Config, default: Sizes, activation: str, more: dict[str, Any]) -> Mlp:
+    width = config.main_size("intermediate_size", default=default.d_ff)
+    return Mlp(width, gated=True, activation=activation, **more)
 
 
 def known_activation(config: Config, name: str, default: str) -> str:
@@ -91,6 +92,7 @@ def _attention(
     config: Config, default: Sizes, d_model: int, latent: Latent | None, more: dict[str, Any]
 ) -> Attention:
     heads = config.main_size("num_attention_heads", default=default.heads)
+    more = {"rotary": Rotary(), **more}
     if latent is not None:
         v = config.size("v_head_dim", default=128)
         return Attention(heads, heads, latent.nope + latent.rope, v, latent=latent, **more)

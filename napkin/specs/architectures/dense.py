@@ -14,7 +14,7 @@ from napkin.specs.architectures.decoder import (
     switched_window,
 )
 from napkin.specs.config import Config
-from napkin.specs.model import Model
+from napkin.specs.model import Model, Norm, Rotary
 from napkin.specs.reader import reader
 
 GELU = "gelu_pytorch_tanh"
@@ -28,7 +28,7 @@ def llama(config: Config) -> Model:
         config,
         Sizes(32000, 4096, 11008, 32, 32, longest=2048),
         attention=biased(config, "attention_bias", False),
-        mlp_bias=config.flag("mlp_bias", False),
+        mlp={"bias": config.flag("mlp_bias", False)},
     )
 
 
@@ -45,8 +45,9 @@ def mistral(config: Config) -> Model:
 )
 def phi3(config: Config) -> Model:
     default = Sizes(32064, 3072, 8192, 32, 32, longest=4096)
-    window = config.size_or_none("sliding_window")
-    return decoder(config, default, window=window, slides=everywhere, listed=False)
+    window, fused = config.size_or_none("sliding_window"), {"fused": True}
+    layers: dict[str, Any] = {"window": window, "slides": everywhere, "listed": False}
+    return decoder(config, default, attention=fused, mlp=fused, **layers)
 
 
 QWEN = FIELDS + "head_dim hidden_act max_window_layers" + SWITCHED_WINDOW + "layer_types "
@@ -81,6 +82,7 @@ def gemma(config: Config) -> Model:
         config,
         Sizes(256000, 3072, 24576, 28, 16, longest=8192, kv_heads=16, head_dim=256),
         attention=biased(config, "attention_bias", False),
+        norm=Norm("rms+1"),
         tied=True,
         activation=("hidden_act", GELU),
     )
@@ -88,23 +90,24 @@ def gemma(config: Config) -> Model:
 
 GEMMA = FIELDS + "head_dim hidden_activation attention_bias" + WINDOW
 # What is multiplied does not change by a cap, but what memory holds.
-CAPS = " final_logit_softcapping attn_logit_softcapping "
+CAP, SCORE_CAP = " final_logit_softcapping ", " attn_logit_softcapping "
 SCALARS = "hidden_act query_pre_attn_scalar "
 
 
-@reader(GEMMA + CAPS, ignores=SCALARS, only=CAUSAL)
+@reader(GEMMA + CAP + SCORE_CAP, ignores=SCALARS, only=CAUSAL, alternates=True)
 def gemma2(config: Config) -> Model:
     default = Sizes(256000, 2304, 9216, 26, 8, longest=8192, kv_heads=4, head_dim=256)
     window = config.size_or_none("sliding_window", 4096)
     return decoder(
         config,
         default,
-        attention=biased(config, "attention_bias", False),
+        attention={
+            **biased(config, "attention_bias", False),
+            "cap": config.has_number("attn_logit_softcapping", True),
+        },
         window=window,
         slides=every(2),
-        norms=4,
-        ends_in_norm=True,
-        score_cap=config.has_number("attn_logit_softcapping", True),
+        norm=Norm("rms+1", "both"),
         logit_cap=config.has_number("final_logit_softcapping", True),
         tied=True,
         activation=("hidden_activation", GELU),
@@ -113,9 +116,10 @@ def gemma2(config: Config) -> Model:
 
 # transformers writes _sliding_window_pattern beside the layer_types that follow from it.
 @reader(
-    GEMMA + CAPS + "sliding_window_pattern",
-    ignores=SCALARS + "_sliding_window_pattern",
+    GEMMA + CAP + "sliding_window_pattern",
+    ignores=SCALARS + SCORE_CAP + "_sliding_window_pattern",  # which its attention never applies
     only=CAUSAL,
+    alternates=True,
 )
 def gemma3_text(config: Config) -> Model:
     default = Sizes(262208, 2304, 9216, 26, 8, longest=131072, kv_heads=4, head_dim=256)
@@ -124,12 +128,14 @@ def gemma3_text(config: Config) -> Model:
     return decoder(
         config,
         default,
-        attention={**biased(config, "attention_bias", False), "qk_norm": "head"},
+        attention={
+            **biased(config, "attention_bias", False),
+            "qk_norm": "head",
+            "rotary": Rotary(by_window=True),
+        },
         window=window,
         slides=every(pattern),
-        norms=4,
-        ends_in_norm=True,
-        score_cap=config.has_number("attn_logit_softcapping", False),
+        norm=Norm("rms+1", "both"),
         logit_cap=config.has_number("final_logit_softcapping", False),
         tied=True,
         activation=("hidden_activation", GELU),
@@ -141,6 +147,10 @@ def olmo2(config: Config) -> Model:
     return decoder(
         config,
         Sizes(50304, 4096, 11008, 32, 32, longest=2048),
-        attention={**biased(config, "attention_bias", False), "qk_norm": "all"},
-        ends_in_norm=True,
+        attention={
+            **biased(config, "attention_bias", False),
+            "qk_norm": "all",
+            "rotary": Rotary(in_fp32=True),
+        },
+        norm=Norm("rms-fp32", "after"),
     )

@@ -43,6 +43,7 @@ QWEN = """num_experts num_experts_per_tok moe_intermediate_size decoder_sparse_s
     + SWITCHED_WINDOW
     + "layer_types max_window_layers qkv_bias shared_expert_intermediate_size",
     ignores=ROUTING + "norm_topk_prob",
+    letters=None,
 )
 def qwen2_moe(config: Config) -> Model:
     default = Sizes(151936, 2048, 5632, 24, 16, longest=32768, kv_heads=16)
@@ -68,6 +69,7 @@ def qwen2_moe(config: Config) -> Model:
 @reader(
     FIELDS + QWEN + SWITCHED_WINDOW + " num_local_experts attention_bias",
     ignores=ROUTING + "norm_topk_prob max_window_layers",
+    letters={"ff": "moe_intermediate_size"},
 )
 def qwen3_moe(config: Config) -> Model:
     default = Sizes(151936, 2048, 6144, 24, 32, longest=32768, kv_heads=4, head_dim=None)
@@ -90,6 +92,7 @@ def qwen3_moe(config: Config) -> Model:
 @reader(
     FIELDS + "head_dim hidden_act sliding_window num_local_experts num_experts num_experts_per_tok",
     ignores=ROUTING + "router_jitter_noise",
+    letters={"E": "num_local_experts"},
 )
 def mixtral(config: Config) -> Model:
     default = Sizes(32000, 4096, 14336, 32, 32, longest=131072, kv_heads=8)
@@ -115,6 +118,7 @@ def mixtral(config: Config) -> Model:
     + WINDOW
     + "experts_per_token hidden_act",
     ignores=ROUTING + "swiglu_alpha swiglu_limit initial_context_length",
+    letters=None,
 )
 def gpt_oss(config: Config) -> Model:
     active = config.size("num_experts_per_tok", default=4)
@@ -196,6 +200,7 @@ def _deepseek(
     FIELDS + DEEPSEEK + "num_experts",
     ignores=DEEPSEEK_ROUTING,
     only=EVERY_LAYER | {"mlp_bias": (False,)},
+    letters=None,
 )
 def deepseek_v2(config: Config) -> Model:
     default = Sizes(102400, 4096, 11008, 32, 32, longest=2048)
@@ -207,6 +212,7 @@ def deepseek_v2(config: Config) -> Model:
     FIELDS + DEEPSEEK + "num_local_experts num_mtp_layers",
     ignores=DEEPSEEK_ROUTING,
     only=EVERY_LAYER,
+    letters=None,
 )
 def deepseek_v3(config: Config) -> Model:
     default = Sizes(129280, 7168, 18432, 61, 128, longest=4096)

@@ -1,0 +1,45 @@
+"""How numbers enter the formulas: as quantities, whose working is shown, or as they are, where
+thousands of layouts are compared. The formulas are the same."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import NamedTuple, cast
+
+from napkin.quantity import Quantity, given
+
+
+@cache  # one quantity for one letter, wherever it is met
+def letter(symbol: str, label: str, value: int) -> Quantity:
+    """A size of the model."""
+    return given(symbol, label, value, "1", "--model")
+
+
+def _plain_letter(symbol: str, label: str, value: int) -> Quantity:
+    return cast(Quantity, value)
+
+
+def _plain(symbol: str, label: str, value: float, unit: str, source: str) -> Quantity:
+    return cast(Quantity, value)
+
+
+class Notation(NamedTuple):
+    given: Callable[[str, str, float, str, str], Quantity]
+    letter: Callable[[str, str, int], Quantity]
+    known: Callable[[Quantity], Quantity]  # of what is computed already
+
+
+@cache
+def _known(q: Quantity) -> Quantity:
+    """An input: how it comes about, another answer shows."""
+    return given(q.symbol, q.label, q.value, q.unit, "--model") if q.symbol else q
+
+
+TRACED = Notation(given, letter, _known)
+PLAIN = Notation(_plain, _plain_letter, lambda q: cast(Quantity, q.value))
+
+
+def amount(alive: Sequence[Quantity]) -> float:
+    """The sum of their values, in either notation."""
+    if alive and isinstance(alive[0], Quantity):
+        return sum([q.value for q in alive])
+    return cast(float, sum(alive))

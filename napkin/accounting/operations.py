@@ -1,0 +1,558 @@
+"""A model as the list of its operations: a layer is written once, here.
+
+Parameters, FLOP, what is kept for the backward pass, matmul shapes and adapters are sums over
+this list. Sizes are quantities where the working is shown, and plain numbers where thousands of
+layouts are compared: the formulas are the same. Treat all records as immutable: frozen, comparable
+and printable ones cost three times as much, at every start.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from napkin.accounting.notation import letter
+from napkin.quantity import Quantity
+from napkin.specs.activations import KEPT
+from napkin.specs.model import Experts, Head, Latent, Mlp, Model, Norm, Rotary, Stack
+
+Product = tuple[Quantity, ...]  # of sizes
+Size = Callable[[str, str, int], Quantity]
+
+# The parts that operations stand in.
+TABLE, POSITIONS, PROJECTIONS, HEAD = "input table", "positions", "projections", "output head"
+NORMS, ATTENTION, MLP, FINAL_NORM = "norms", "attention", "MLP", "final norm"
+EXPERTS, ROUTER, SHARED = "experts", "router", "shared experts"
+HEAD_NORMS, CASTS, SQUARES = "head norms", "casts", "square matrices"
+ROTARY, LOSS, CAP = "rotary", "log-softmax", "logit cap"
+
+FP32 = 4
+RANDOM_STATE = 24  # bytes that the fused attention of a GPU keeps, dropout or not
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Value:
+    """A tensor of the forward pass: what there is of it for each token."""
+
+    name: str
+    part: str
+    size: Product = ()
+    bytes: int | None = None  # of one element; None: as many as the model's values have
+    per: str = "token"  # or `pair` of tokens of a sequence, `sequence`, `position`, `model`
+
+
+class Kernels(NamedTuple):
+    """How operations are computed, as the switches for experts say."""
+
+    attention: str = "flash"
+    masked: bool = False  # a window is shorter than the sequence: sdpa is given a mask
+    norm: str = "upcast"
+    autocast: bool = False  # bf16 matmuls on fp32 weights
+    scores_again: bool = False  # eager attention's scores are computed once more
+    in_fp32: bool = False  # all values: nothing is cast
+    random_state: int = RANDOM_STATE
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Operation:
+    """One step of the forward pass."""
+
+    name: str
+    part: str
+    layers: Quantity | None = None  # in how many it stands; None: once in the model
+
+    @property
+    def vectors(self) -> tuple[tuple[str, Product, int], ...]:
+        """Parameters that no matmul multiplies: what they are, a product of sizes, how often."""
+        return ()
+
+    def kept(self, kernels: Kernels) -> tuple[Value, ...]:
+        """What its backward pass needs."""
+        return ()
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Linear(Operation):
+    """A matmul with inputs × outputs weights."""
+
+    symbol: str  # as in W_q
+    inputs: Product
+    outputs: Product
+    x: Value
+    y: Value
+    bias: bool = False
+    tied: bool = False  # its weights are the input table's
+    fused: str = ""  # `first` or `more` of several that are one matmul
+    copies: Quantity | None = None  # experts, of which a token takes some
+    taken: Quantity | None = None
+
+    @property
+    def vectors(self) -> tuple[tuple[str, Product, int], ...]:
+        return (("bias", self.outputs, 1),) if self.bias else ()
+
+    def kept(self, kernels: Kernels) -> tuple[Value, ...]:
+        """Its input; autocast casts one in fp32 for each matmul anew."""
+        if kernels.autocast and self.x.part in (NORMS, FINAL_NORM):
+            part = self.x.part if self.layers is None else CASTS
+            return (Value(f"input of the {self.name}, cast", part, self.x.size),)
+        return (self.x,)
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Normalise(Operation):
+    """RMSNorm (1910.07467) or LayerNorm (1607.06450) of rows of `width` values."""
+
+    norm: Norm
+    width: Product
+    x: Value
+    y: Value
+    rows: Product = ()  # of each token: heads
+    is_latent: bool = False  # of a compressed width
+
+    @property
+    def vectors(self) -> tuple[tuple[str, Product, int], ...]:
+        return (("norm", self.width, self.norm.weights),) if self.norm.weights else ()
+
+    def kept(self, kernels: Kernels) -> tuple[Value, ...]:
+        """As transformers 5.24 computes it; a fused kernel keeps its input and 1/rms."""
+
+        def one(name: str, size: Product, bytes: int | None = FP32, per: str = "token") -> Value:
+            return Value(f"{self.name}, {name}", self.part, size, bytes, per)
+
+        if self.norm.kind == "layer":
+            return self.x, one("mean", self.rows), one("1/std", self.rows)
+        scale = one("1/rms", self.rows)
+        if kernels.norm == "fused" and self.part != HEAD_NORMS:
+            return self.x, scale
+        x = one("input", self.x.size)
+        if self.norm.kind == "rms":
+            return x, one("normalised", self.x.size, FP32 if kernels.autocast else None), scale
+        normalised = one("normalised", self.x.size)
+        if self.norm.kind == "rms-fp32":
+            return x, normalised, scale
+        return x, normalised, scale, one("1 + weight", self.width, per="model")
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Attention(Operation):
+    """Scores, their softmax, and what they weigh (1706.03762), of H heads."""
+
+    H: Quantity
+    hd: Quantity
+    queries: Value
+    keys: Value
+    values: Value
+    copies: bool  # keys and values for every query head are copies, no views
+    buffer: tuple[Value, ...]  # of which the values are a share
+    attended: Value
+    merged: Value  # the same, its heads merged: a copy where the values were in a buffer
+    softmax_in_fp32: bool
+    cap: bool = False
+    sinks: bool = False
+
+    @property
+    def vectors(self) -> tuple[tuple[str, Product, int], ...]:
+        return (("sinks", (self.H,), 1),) if self.sinks else ()
+
+    def kept(self, kernels: Kernels) -> tuple[Value, ...]:
+        """Flash attention keeps queries, keys, values, the output and the log-sum-exp (2205.14135);
+        eager attention its scores; sdpa, given a mask, the mask. The latter two have keys and
+        values for every head."""
+        if kernels.attention == "eager" and kernels.scores_again:
+            return self.queries, self.keys, self.values, self.merged
+        if kernels.attention == "eager":
+            return self.queries, *self._for_every_head(), self.merged, *self.scores(kernels)
+        sums = Value("log-sum-exp", self.part, (self.H,), FP32)
+        random = Value("random state", self.part, (), kernels.random_state, "model")
+        inputs: tuple[Value, ...] = (self.queries, self.keys, self.values, *self.buffer)
+        if kernels.masked:
+            if self.copies:
+                inputs = self.queries, *self._for_every_head()
+            inputs = *inputs, Value("mask", self.part, per="pair")
+        return *inputs, self.attended, self.merged, sums, random
+
+    def _for_every_head(self) -> tuple[Value, Value]:
+        keys, values = (
+            Value(f"{x.name}, for every head", self.part, (self.H, self.hd))
+            for x in (self.keys, self.values)
+        )
+        return keys, values
+
+    def scores(self, kernels: Kernels) -> tuple[Value, ...]:
+        """What eager attention keeps of them: their softmax, its cast, the tanh of a cap."""
+        width = FP32 if self.softmax_in_fp32 else None
+        upcast = self.softmax_in_fp32 and not kernels.in_fp32
+        return (
+            Value("softmax", self.part, (self.H,), width, "pair"),
+            *((Value("softmax, cast", self.part, (self.H,), per="pair"),) if upcast else ()),
+            *((Value("tanh of scores", self.part, (self.H,), per="pair"),) if self.cap else ()),
+        )
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Rotate(Operation):
+    """Turns queries and keys by their position (RoFormer 2104.09864); layers share the tables."""
+
+    width: Quantity
+    tables: int
+    bytes: int | None
+
+    def kept(self, kernels: Kernels) -> tuple[Value, ...]:
+        width = FP32 if kernels.autocast else self.bytes
+        return tuple(
+            Value(name, self.part, (self.width,), width, "position")
+            for name in ("cosines", "sines")
+            for _ in range(self.tables)
+        )
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Activation(Operation):
+    """The function between two matmuls; it keeps `inside` tensors of its input's size."""
+
+    x: Value
+    inside: int
+
+    def kept(self, kernels: Kernels) -> tuple[Value, ...]:
+        more = range(1, self.inside)
+        inner = (Value(f"{self.name}, inside", self.part, self.x.size) for _ in more)
+        return (self.x, *inner) if self.inside else ()
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Gate(Operation):
+    """The product of a gate and of what it lets through (2002.05202)."""
+
+    gate: Value
+    up: Value
+
+    def kept(self, kernels: Kernels) -> tuple[Value, ...]:
+        return self.gate, self.up
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Embedding(Operation):
+    """A look-up in a table of rows × width: no matmul."""
+
+    rows: Quantity
+    width: Quantity
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Route(Operation):
+    """Chooses k of E experts for each token, and weighs what they return."""
+
+    E: Quantity
+    k: Quantity
+    d: Quantity
+
+    def kept(self, kernels: Kernels) -> tuple[Value, ...]:
+        return (
+            Value("softmax of the router", self.part, (self.E,), FP32),
+            Value("sum of weights", self.part, (), FP32),
+            Value("weights", self.part, (self.k,), FP32),
+            Value("weights, normalised", self.part, (self.k,), FP32),
+            Value("outputs of experts", self.part, (self.k, self.d)),
+        )
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class Cap(Operation):
+    """A tanh, before its values are scaled back (Gemma 2 2408.00118, section 2)."""
+
+    x: Value
+
+    def kept(self, kernels: Kernels) -> tuple[Value, ...]:
+        return (Value("tanh of the logits", self.part, self.x.size),)
+
+
+@dataclass(eq=False, repr=False, slots=True, kw_only=True)
+class LogSoftmax(Operation):
+    """Of the logits, in fp32, and the loss; of one token of a sequence where `per` says so."""
+
+    outputs: Quantity
+    per: str
+
+    def kept(self, kernels: Kernels) -> tuple[Value, ...]:
+        return (
+            Value("log-softmax", self.part, (self.outputs,), FP32, self.per),
+            Value("loss", self.part, (), FP32, per="model"),
+        )
+
+
+@lru_cache(maxsize=256)
+def operations(model: Model | Stack, size: Size = letter) -> tuple[Operation, ...]:
+    """All of them in the order of the forward pass, a layer's once."""
+    if isinstance(model, Stack):
+        return tuple(_stack(model, size))
+    return tuple(_Writer(model, size).model())
+
+
+def _stack(model: Stack, size: Size) -> Iterator[Operation]:
+    """The lecture's: square matrices and a head of one output."""
+    L, d = size("L", "layers", model.layers), size("d", "d_model", model.d_model)
+    x, y = Value("input", SQUARES, (d,)), Value("output", HEAD)
+    yield Linear(
+        symbol="sq", name="square", part=SQUARES, layers=L, inputs=(d,), outputs=(d,), x=x, y=x
+    )
+    yield Linear(symbol="head", name="head", part=HEAD, inputs=(d,), outputs=(), x=x, y=y)
+
+
+class _Writer:
+    """Writes down the operations of one model, by the field's letters."""
+
+    def __init__(self, model: Model, size: Size) -> None:
+        self.m, self.size = model, size
+        a = model.attention
+        self.V, self.d = size("V", "vocabulary", model.vocab), size("d", "d_model", model.d_model)
+        self.projected = model.table_width not in (0, model.d_model)
+        self.w = size("w", "width of the table", model.table_width) if self.projected else self.d
+        self.H = size("H", "attention heads", a.heads)
+        self.L = size("L", "layers", model.layers)
+
+    def model(self) -> Iterator[Operation]:
+        m, d, w = self.m, self.d, self.w
+        yield Embedding(name="input table", part=TABLE, rows=self.V, width=w)
+        if m.position_rows:
+            rows = self.size("T_max", "positions", m.position_rows)
+            yield Embedding(name="positions", part=POSITIONS, rows=rows, width=d)
+        x = Value("residual stream", NORMS, (d,))
+        if self.projected:
+            row = Value("row of the table", PROJECTIONS, (w,))
+            yield self.linear("in", "into d", PROJECTIONS, (w,), (d,), row, x, None)
+        yield from self.layer(x)
+        last = Value("input of the head", FINAL_NORM, (d,))
+        if m.final_norm:
+            final = Value("residual stream at the end", FINAL_NORM, (d,))
+            yield self.norm("final norm", FINAL_NORM, final, last, None)
+        if self.projected:
+            narrow = Value("input of the head, narrow", PROJECTIONS, (w,))
+            yield self.linear("out", "out of d", PROJECTIONS, (d,), (w,), last, narrow, None)
+            last = narrow
+        if m.head is not None:
+            yield from self.head(m.head, last)
+
+    def head(self, head: Head, x: Value) -> Iterator[Operation]:
+        """The last matmul, on the hidden state of every token, and the loss."""
+        name, outputs = "output head", self.V
+        if head.outputs is not None:
+            name, outputs = "classification head", self.size("labels", "labels", head.outputs)
+        of: dict[str, Any] = {"tied": self.m.tied, "bias": head.bias}
+        logits = Value("logits", HEAD, (outputs,))
+        yield self.linear("head", name, HEAD, (self.w,), (outputs,), x, logits, None, **of)
+        per = "sequence" if head.pooled else "token"
+        yield LogSoftmax(name="log-softmax", part=LOSS, outputs=outputs, per=per)
+        if self.m.logit_cap and head.outputs is None:  # transformers' classifiers have no cap
+            yield Cap(name="cap of the logits", part=CAP, x=logits)
+
+    def layer(self, x: Value) -> Iterator[Operation]:
+        """Attention, then the MLP or experts, each added to the residual stream."""
+        place, d = self.m.norm.place, self.d
+        attended = Value("residual stream, attention added", NORMS, (d,))
+        for name, write, stream in (
+            ("attention", self.attention, x),
+            ("MLP", self.feed_forward, x if self.m.parallel else attended),
+        ):
+            inner, outer = stream, Value(f"output of the {name}", NORMS, (d,))
+            if place in ("before", "both"):
+                inner = Value(f"input of the {name}", NORMS, (d,))
+                yield self.norm(f"norm before the {name}", NORMS, stream, inner, self.L)
+            yield from write(inner, outer)
+            if place in ("after", "both"):
+                yield self.norm(f"norm after the {name}", NORMS, outer, outer, self.L)
+            if place == "post":
+                added = Value(f"sum with the {name}", NORMS, (d,))
+                yield self.norm(f"norm after the {name}", NORMS, added, attended, self.L)
+
+    def norm(self, name: str, part: str, x: Value, y: Value, layers: Quantity | None) -> Normalise:
+        width, norm = (self.d,), self.m.norm
+        return Normalise(name=name, part=part, layers=layers, norm=norm, width=width, x=x, y=y)
+
+    def linear(
+        self,
+        symbol: str,
+        name: str,
+        part: str,
+        inputs: Product,
+        outputs: Product,
+        x: Value,
+        y: Value,
+        layers: Quantity | None,
+        **more: Any,
+    ) -> Linear:
+        of: dict[str, Any] = {"inputs": inputs, "outputs": outputs, "x": x, "y": y}
+        return Linear(symbol=symbol, name=name, part=part, layers=layers, **of, **more)
+
+    def attention(self, x: Value, y: Value) -> Iterator[Operation]:
+        a, d, H, L = self.m.attention, self.d, self.H, self.L
+        if a.latent is not None:
+            yield from self.latent_attention(a.latent, x, y)
+            return
+        H_kv = self.size("H_kv", "key-value heads", a.kv_heads)
+        hd = self.size("hd", "head_dim", a.qk)
+        q = Value("query", ATTENTION, (H, hd))
+        k, v = (Value(name, ATTENTION, (H_kv, hd)) for name in ("key", "value"))
+        for made in (q, k, v):
+            fused = "" if not a.fused else "first" if made is q else "more"
+            more = {"bias": a.qkv_bias, "fused": fused}
+            yield self.linear(
+                made.name[0], made.name, ATTENTION, (d,), made.size, x, made, L, **more
+            )
+        if a.qk_norm:
+            every = a.qk_norm == "all"
+            for made in (q, k):
+                yield Normalise(
+                    name=f"{made.name} norm",
+                    part=HEAD_NORMS,
+                    layers=L,
+                    norm=self.m.norm,
+                    width=made.size if every else (hd,),
+                    x=made,
+                    y=made,
+                    rows=() if every else made.size[:1],
+                )
+        queries, keys = q, k
+        if a.rotary is not None:
+            yield self.rotary(a.rotary, hd)
+            queries, keys = (
+                Value(f"{made.name}, rotated", ATTENTION, made.size) for made in (q, k)
+            )
+        attended = Value("attended", ATTENTION, (H, hd))
+        # Out of a fused buffer, rotated heads come in an order that a copy merges.
+        copied = a.fused and a.rotary is not None
+        merged = Value("attended, merged", ATTENTION, (H, hd)) if copied else attended
+        yield Attention(
+            name="scores and their values",
+            part=ATTENTION,
+            layers=L,
+            H=H,
+            hd=hd,
+            queries=queries,
+            keys=keys,
+            values=v,
+            copies=a.kv_heads not in (1, a.heads),
+            buffer=(q, k) if a.fused else (),
+            attended=attended,
+            merged=merged,
+            softmax_in_fp32=a.softmax_in_fp32,
+            cap=a.cap,
+            sinks=a.sinks,
+        )
+        yield self.linear("o", "output", ATTENTION, (H, hd), (d,), merged, y, L, bias=a.out_bias)
+
+    def rotary(self, rotary: Rotary, hd: Quantity) -> Rotate:
+        width = hd
+        if rotary.share != 1:
+            rotated = int(self.m.attention.qk * rotary.share)
+            width = self.size("hd_rot", "rotated part of a head", rotated)
+        windowed = sum(layers for _, layers in self.m.windows)
+        tables = 2 if rotary.by_window and 0 < windowed < self.m.layers else 1
+        bytes = FP32 if rotary.in_fp32 else None
+        return Rotate(name="rotary", part=ROTARY, width=width, tables=tables, bytes=bytes)
+
+    def latent_attention(self, latent: Latent, x: Value, y: Value) -> Iterator[Operation]:
+        """MLA (DeepSeek-V2 2405.04434, section 2.1): through compressed widths."""
+        a, d, H, L, size = self.m.attention, self.d, self.H, self.L, self.size
+        nope = size("nope", "of a head, without position", latent.nope)
+        rope = size("rope", "of a head, with position", latent.rope)
+        d_kv = size("d_kv", "compressed keys and values", latent.key_value)
+        hd_v = size("hd_v", "width of a value", a.v)
+        q = Value("query", ATTENTION, (H, nope + rope))
+        narrow = Value("compressed keys and values", ATTENTION, (d_kv + rope,))
+        kv = Value("key and value", ATTENTION, (H, nope + hd_v))
+        bias, q_in = {"bias": latent.bias}, x
+        if latent.query is not None:
+            d_q = size("d_q", "compressed queries", latent.query)
+            q_in = Value("compressed queries", ATTENTION, (d_q,))
+            yield self.linear("q_a", "query, down", ATTENTION, (d,), (d_q,), x, q_in, L, **bias)
+            yield self.latent_norm("norm of queries", d_q, q_in)
+        symbol, name = ("q", "query") if latent.query is None else ("q_b", "query, up")
+        yield self.linear(symbol, name, ATTENTION, q_in.size, q.size, q_in, q, L)
+        yield self.linear(
+            "kv_a", "key and value, down", ATTENTION, (d,), narrow.size, x, narrow, L, **bias
+        )
+        yield self.latent_norm("norm of keys and values", d_kv, narrow)
+        yield self.linear("kv_b", "key and value, up", ATTENTION, (d_kv,), kv.size, narrow, kv, L)
+        attended = Value("attended", ATTENTION, (H, hd_v))
+        yield Attention(
+            name="scores and their values",
+            part=ATTENTION,
+            layers=L,
+            H=H,
+            hd=nope + rope,
+            queries=q,
+            keys=kv,
+            values=kv,
+            copies=False,
+            buffer=(),
+            attended=attended,
+            merged=attended,
+            softmax_in_fp32=True,
+        )
+        yield self.linear("o", "output", ATTENTION, (H, hd_v), (d,), attended, y, L, **bias)
+
+    def latent_norm(self, name: str, width: Quantity, x: Value) -> Normalise:
+        norm, L = self.m.norm, self.L
+        of: dict[str, Any] = {"layers": L, "norm": norm, "width": (width,), "x": x, "y": x}
+        return Normalise(name=name, part=NORMS, is_latent=True, **of)
+
+    def feed_forward(self, x: Value, y: Value) -> Iterator[Operation]:
+        m = self.m
+        if m.mlp is not None and m.dense_layers:
+            L = self.size("L_dense", "dense layers", m.dense_layers) if m.moe_layers else self.L
+            F = self.size("F", "d_ff", m.mlp.width)
+            yield from self.mlp(MLP, F, m.mlp, x, y, L)
+        if m.experts is not None:
+            L = self.L
+            if m.dense_layers:
+                L = self.size("L_moe", "layers with experts", m.moe_layers)
+            yield from self.experts(m.experts, x, y, L)
+
+    def mlp(
+        self,
+        part: str,
+        F: Quantity,
+        mlp: Mlp,
+        x: Value,
+        y: Value,
+        layers: Quantity,
+        experts: tuple[Quantity, Quantity] | None = None,
+    ) -> Iterator[Operation]:
+        """Two matmuls, or three where it is gated; of E experts, k for each token."""
+        d, keeps, rows = self.d, KEPT[mlp.activation], () if experts is None else experts[1:]
+        bias: dict[str, Any] = {"bias": mlp.bias}
+        if experts is not None:
+            bias |= {"copies": experts[0], "taken": experts[1]}
+        up, activated = Value("up", part, (*rows, F)), Value("activated", part, (*rows, F))
+        of: dict[str, Any] = {"part": part, "layers": layers}
+        if mlp.gated:
+            gate, inner = Value("gate", part, (*rows, F)), Value("gated", part, (*rows, F))
+            first, more = ("first", "more") if mlp.fused else ("", "")
+            yield self.linear("", "gate", part, (d,), (F,), x, gate, layers, fused=first, **bias)
+            yield self.linear("up", "up", part, (d,), (F,), x, up, layers, fused=more, **bias)
+            yield Activation(name="activation", x=gate, inside=keeps, **of)
+            yield Gate(name="product", gate=activated, up=up, **of)
+        else:
+            inner = activated
+            yield self.linear("up", "up", part, (d,), (F,), x, up, layers, **bias)
+            yield Activation(name="activation", x=up, inside=keeps, **of)
+        yield self.linear("down", "down", part, (F,), (d,), inner, y, layers, **bias)
+
+    def experts(self, experts: Experts, x: Value, y: Value, L: Quantity) -> Iterator[Operation]:
+        E = self.size("E", "experts", experts.count)
+        k = self.size("k", "experts a token takes", experts.active)
+        F_e = self.size("F_e", "width of an expert", experts.width)
+        scores = Value("scores of the router", ROUTER, (E,))
+        bias = {"bias": experts.router_bias}
+        yield self.linear("router", "router", ROUTER, (self.d,), (E,), x, scores, L, **bias)
+        yield Route(name="routing", part=EXPERTS, layers=L, E=E, k=k, d=self.d)
+        gathered = Value("inputs of experts", EXPERTS, (k, self.d))
+        each = Mlp(experts.width, gated=True, bias=experts.bias, activation=experts.activation)
+        yield from self.mlp(EXPERTS, F_e, each, gathered, y, L, (E, k))
+        if experts.shared_width:
+            F_s = self.size("F_s", "width of the shared experts", experts.shared_width)
+            shared = Mlp(experts.shared_width, gated=True, activation=experts.activation)
+            yield from self.mlp(SHARED, F_s, shared, x, y, L)
+        if experts.shared_gate:
+            gate = Value("gate of the shared", SHARED)
+            yield self.linear("gate", "gate of the shared", SHARED, (self.d,), (), x, gate, L)

@@ -1,0 +1,210 @@
+"""What one GPU holds of a model's weights, gradients and optimizer state, sharded or not, and
+what a training step needs beside them."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from napkin.accounting import operations as of
+from napkin.accounting.layout import Layout
+from napkin.accounting.matmuls import groups
+from napkin.accounting.memory import split
+from napkin.accounting.notation import TRACED, Notation
+from napkin.accounting.operations import Linear, operations
+from napkin.accounting.parameters import PARAM, parameters
+from napkin.accounting.sums import Term, collected, product, total
+from napkin.quantity import Quantity, coefficient, define
+from napkin.specs.model import Model, Stack
+from napkin.specs.optimizers import terms
+
+TWO_BLOCKS = coefficient(2, "1", "2 = at work + next")
+TWO_PARTS = coefficient(2, "1", "2 = head + look-up")
+WEIGHTS, GRADIENTS, MASTER = "weights", "gradients", "master"
+
+
+class States(NamedTuple):
+    """In B of one GPU; None is what the recipe does not have."""
+
+    weights: Quantity
+    gradients: Quantity
+    master: Quantity | None
+    optimizer: Quantity | None
+    g: Quantity  # B/param of a gradient
+
+    @property
+    def all(self) -> tuple[Quantity, ...]:
+        kinds = (self.weights, self.master, self.gradients, self.optimizer)
+        return tuple(kind for kind in kinds if kind is not None)
+
+
+def shared(layout: Layout, stage: int, notation: Notation) -> Quantity | None:
+    """The ranks that share what ZeRO shares from that stage on; None where nobody does."""
+    if layout.ranks == 1 or layout.zero < stage:
+        return None
+    return notation.letter("n_dp", "data-parallel ranks", layout.ranks)
+
+
+def states(N: Quantity, layout: Layout, source: str, notation: Notation = TRACED) -> States:
+    """ZeRO 1 shares the optimizer's state, 2 the gradients too, 3 the weights too
+    (1910.02054, section 5)."""
+    each = {
+        term.symbol: notation.given(*term, "B/param", source)
+        for term in terms(layout.precision, layout.optimizer)
+    }
+    moments = [q for symbol, q in each.items() if symbol not in (WEIGHTS, GRADIENTS, MASTER)]
+    first, second, third = (shared(layout, stage, notation) for stage in (1, 2, 3))
+    master = optimizer = None
+    if MASTER in each:
+        master = split("M", "fp32 master weights", each[MASTER] * N, first)
+    if moments:
+        optimizer = split("O", "optimizer state", total(moments) * N, first)
+    return States(
+        split("W", "weights", each[WEIGHTS] * N, third),
+        split("G", "gradients", each[GRADIENTS] * N, second),
+        master,
+        optimizer,
+        each[GRADIENTS],
+    )
+
+
+def buckets(held: States, layout: Layout) -> Quantity | None:
+    """DDP's copy of the gradients, which it has unless they are views of it."""
+    if layout.ranks == 1 or layout.zero or layout.bucket_view:
+        return None
+    return define("buckets", "DDP's copy of the gradients", held.gradients, "B")
+
+
+def cast_gradients(N: Quantity, layout: Layout, notation: Notation = TRACED) -> Quantity | None:
+    """Gradients as the fp32 master weights need them: torch's optimizers step no two dtypes."""
+    precision = layout.precision
+    if precision.gradients >= precision.master:
+        return None
+    label = "bytes of a gradient that is stepped"
+    g = notation.given("g_step", label, precision.master, "B/param", "fp32")
+    return split("cast", "gradients cast to fp32", g * N, shared(layout, 1, notation))
+
+
+def step_buffers(
+    model: Model | Stack, N: Quantity, layout: Layout, source: str, notation: Notation = TRACED
+) -> Quantity | None:
+    """What the optimizer's step holds beside the state, of the copy that it updates: of all of it
+    on lists of tensors, of the largest one tensor by tensor, of nothing in a fused kernel."""
+    optimizer, precision = layout.optimizer, layout.precision
+    if layout.step == "fused":
+        return None
+    stepped = precision.master or precision.weights
+    w = notation.given("w_step", "bytes of what is stepped", stepped, "B/param", source)
+    label = "buffers of the step"
+    if layout.step == "foreach" and optimizer.foreach:
+        times, ranks = optimizer.foreach, shared(layout, 1, notation)
+        copies = coefficient(times, "1", f"{times} = copies of what is stepped" * (times > 1))
+        return split("step", label, copies * w * N, ranks)
+    if not optimizer.loop:
+        return None
+    times = optimizer.loop
+    copies = coefficient(times, "1", f"{times} = copies of the largest tensor")
+    largest = largest_tensor(model, optimizer.hidden_only, notation)
+    return define("step", label, copies * w * largest, "B")
+
+
+def largest_tensor(
+    model: Model | Stack, hidden_only: bool, notation: Notation = TRACED
+) -> Quantity:
+    """N_max in param, of those that an optimizer steps."""
+    tensors = [_tensor(group) for group in groups(model) if group[0].part != of.HEAD]
+    if isinstance(model, Model) and not hidden_only:
+        table = parameters(model).table
+        assert table is not None
+        tensors.append(table)
+    largest = max(tensors, key=lambda q: q.value)
+    return define("N_max", "largest tensor", notation.known(largest), "param")
+
+
+def _tensor(group: Sequence[Linear]) -> Quantity:
+    """In param: what transformers keeps in one; of experts, gate and up of all of them."""
+    first = group[0]
+    terms = [Term(each.name, (*each.inputs, *each.outputs)) for each in group]
+    if first.copies is not None:
+        return PARAM * (first.copies * collected(terms))
+    return PARAM * collected(terms if first.fused else terms[:1])
+
+
+class Counts(NamedTuple):
+    """Parameters of a model, in param: all, of one layer, and of what stands outside the layers."""
+
+    N: Quantity
+    layer: Quantity
+    table: Quantity
+    positions: Quantity | None
+    output: Quantity | None
+    root: Quantity  # in no layer
+
+
+@lru_cache(maxsize=256)
+def counts(model: Model, N: Quantity, notation: Notation = TRACED) -> Counts:
+    """How they come about is what `napkin models` shows."""
+    parts = parameters(model)
+    assert parts.table is not None  # a transformer's
+    known = notation.known
+    outside = total(map(known, parts.outside))
+    root = define("N_root", "parameters in no layer", outside, "param")
+    L = notation.letter("L", "layers", model.layers)
+    layer = define("N_block", "parameters, one layer", (N - root) / L, "param")
+    output, positions = (
+        None if part is None else known(part) for part in (parts.output, parts.positions)
+    )
+    return Counts(N, layer, known(parts.table), positions, output, root)
+
+
+def gathered(counted: Counts, layout: Layout, notation: Notation = TRACED) -> Quantity | None:
+    """Z in B: whole weights of the block at work and of the next, which FSDP gathers ahead, and
+    of what is in no block, which it keeps."""
+    if shared(layout, 3, notation) is None:
+        return None
+    w = notation.given("w", "bytes of a weight", layout.precision.weights, "B/param", "--precision")
+    formula = w * (TWO_BLOCKS * counted.layer + counted.root)
+    return define("Z", "gathered weights", formula, "B")
+
+
+class Gradients(NamedTuple):
+    """In B: those that are there beside those of all parameters, or before them."""
+
+    head: Quantity | None  # the first that is there
+    late: Quantity  # when the first layer begins
+    down: Quantity | None  # of a layer's last matrix, before those of its MLP's others are there
+    tied: Quantity | None  # both parts of a tied table's, from the head and from the look-up
+    unshared: Quantity | None  # of a block, before the ranks have shared them out
+
+
+def gradients(
+    model: Model, counted: Counts, held: States, layout: Layout, notation: Notation = TRACED
+) -> Gradients:
+    """What there is of them at the moments of a backward pass."""
+    ranks, g = shared(layout, 2, notation), held.g
+    head = tied = down = unshared = None
+    if counted.output is not None:
+        head = split("G_head", "gradient of the head", g * counted.output, ranks)
+        if model.tied and ranks is None:  # else there is no such moment
+            label = "both parts of the tied gradient"
+            tied = define("G_tied", label, TWO_PARTS * g * counted.output, "B")
+    left = counted.N - counted.layer
+    if not model.tied:
+        left = left - counted.table
+    if counted.positions is not None:
+        left = left - counted.positions
+    if ranks is not None:
+        label = "gradients of a block, not shared yet"
+        unshared = define("G_block", label, g * counted.layer, "B")
+    elif layout.grad_accum == 1:
+        weights = define("N_down", "parameters, last matrix", _down(model, notation), "param")
+        down = define("G_down", "gradient of the last matrix", g * weights, "B")
+    late = split("G_late", "gradients but the first layer's", g * left, ranks)
+    return Gradients(head, late, down, tied, unshared)
+
+
+@lru_cache(maxsize=256)
+def _down(model: Model, notation: Notation) -> Quantity:
+    """In param; of experts, of all of them."""
+    *_, last = (o for o in operations(model) if isinstance(o, Linear) and o.symbol == "down")
+    weights = PARAM * product((*last.inputs, *last.outputs))
+    return notation.known(weights if last.copies is None else last.copies * weights)

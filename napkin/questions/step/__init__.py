@@ -1,1 +1,0 @@
-"""What one training step keeps on a GPU, and when; for `memory`."""

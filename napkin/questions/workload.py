@@ -1,0 +1,156 @@
+"""The model that a question is about, by its parameters alone or by its shape, and the state
+that training keeps of each parameter."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from napkin import parsing, units
+from napkin.accounting import compute, memory
+from napkin.errors import NapkinError, quoted
+from napkin.quantity import Quantity, given
+from napkin.questions import options
+from napkin.questions.answer import Inputs
+from napkin.questions.options import Text
+from napkin.specs import conventions, optimizers
+from napkin.specs.conventions import CONVENTIONS, SIX_N
+from napkin.specs.optimizers import Optimizer, Precision
+
+if TYPE_CHECKING:
+    from napkin.specs.model import Model, Stack
+
+USUAL_SEQ_LEN = 4096  # tokens; where the model is made for fewer, as many
+RECOMPUTE = ("none", "selective", "full")
+MOST_TOKENS = 10**9  # of one sequence
+
+
+@dataclass(slots=True)
+class Workload:
+    """N, the active N, and the training FLOP per token under each convention that is known."""
+
+    N: Quantity
+    N_act: Quantity
+    convention: str
+    flop: dict[str, Quantity] = field(default_factory=dict)  # by shape; empty without
+    again: dict[str, Quantity] = field(default_factory=dict)  # what --recompute adds
+    model: "Model | Stack | None" = None
+    T: Quantity | None = None  # where --seq-len was given
+    inputs: Inputs = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    assumed: str = ""  # what was taken for --seq-len
+
+    @property
+    def f(self) -> Quantity:
+        """f in FLOP/token, as asked for."""
+        return self.flop[self.convention] if self.flop else compute.flop_per_token(self.N_act)
+
+    @property
+    def said(self) -> str:
+        """` · llama-3-8b, six-n`, where the model's shape is known."""
+        if self.model is None:
+            return ""
+        return f" · {self.model.name}, {conventions.dashed(self.convention)}"
+
+    def counted(self) -> list[str]:
+        """How the FLOP are counted, and how far the other conventions are from it."""
+        if self.model is None:
+            return []
+        others = [f for name, f in self.flop.items() if name != self.convention]
+        least, *_, most = sorted(others, key=lambda f: f.value)
+        by = {id(f): conventions.dashed(name) for name, f in self.flop.items()}
+        low, high = (units.figures(f.value / self.f.value, 3) for f in (least, most))
+        said = f"counted as {CONVENTIONS[self.convention]}{self.assumed}"
+        rest = f"the others: {low} ({by[id(least)]}) to {high} ({by[id(most)]}) of it"
+        return [*self.model.notes, f"{said}; {rest}"]
+
+
+def read(
+    params: Text | None,
+    active_params: Text | None,
+    model: str | None,
+    convention: str | None,
+    seq_len: Text | None,
+) -> Workload:
+    """From --params, or from --model. Raises NapkinError."""
+    name = SIX_N if convention is None else options.read("convention", convention, conventions.read)
+    if model is None:
+        if name != SIX_N:
+            needs = f"{conventions.dashed(name)} needs the model's shape: give --model"
+            raise options.error("convention", needs)
+        N, N_act = parameters(params, active_params)
+        return Workload(N, N_act, name, inputs=_inputs(N, N_act, name))
+    for option, text in (("params", params), ("active_params", active_params)):
+        if text is not None:
+            raise options.error(option, "--model says it already; leave one out")
+    from napkin.specs import models  # only a model's own questions wait for its readers
+
+    return _of_shape(options.read("model", str(model), models.find), name, seq_len)
+
+
+def sequence(model: "Model | Stack", seq_len: Text | None) -> tuple[int, str, list[str]]:
+    """T in tokens, its source, and what to warn of."""
+    longest = model.longest
+    if seq_len is None:
+        return min(USUAL_SEQ_LEN, longest or USUAL_SEQ_LEN), "--seq-len (assumed)", []
+    tokens = options.read("seq_len", seq_len, tokens_of)
+    return tokens, "--seq-len", too_long(model, tokens)
+
+
+def tokens_of(text: Text) -> int:
+    """Of one sequence."""
+    tokens = parsing.whole(text)
+    if tokens > MOST_TOKENS:
+        raise NapkinError(f"{quoted(text)} is more than {MOST_TOKENS:,}, which no model reads")
+    return tokens
+
+
+def too_long(model: "Model | Stack", tokens: int) -> list[str]:
+    """Warns of a sequence that the model is not made for."""
+    if model.longest is None or tokens <= model.longest:
+        return []
+    return [f"{tokens:,} tokens are more than the {model.longest:,} that {model.name} is made for"]
+
+
+def _of_shape(model: "Model | Stack", name: str, seq_len: Text | None) -> Workload:
+    tokens, source, warnings = sequence(model, seq_len)
+    from napkin.accounting.flop_per_token import of_model
+
+    T, N, N_act, flop, again = of_model(model, tokens, source)
+    assumed = "" if seq_len is not None else f", sequences of {tokens:,} tokens (assumed)"
+    inputs = _inputs(N, N_act, name) | {"model": model.name, "seq_len": tokens}
+    given = None if seq_len is None else T
+    return Workload(N, N_act, name, flop, again, model, given, inputs, warnings, assumed)
+
+
+def _inputs(N: Quantity, N_act: Quantity, convention: str) -> Inputs:
+    return {
+        "params": N.value,
+        "active_params": N_act.value,
+        "model": None,
+        "convention": convention,
+        "seq_len": None,
+    }
+
+
+def parameters(params: Text | None, active_params: Text | None) -> tuple[Quantity, Quantity]:
+    """N and the parameters that compute: all of them, or a mixture of experts' active ones."""
+    N = options.quantity("params", params, parsing.count, "N", "parameters", "param")
+    if active_params is None:
+        return N, N
+    active = options.quantity(
+        "active_params", active_params, parsing.count, "N_act", "active parameters", "param"
+    )
+    if active.value > N.value:
+        raise options.error("active_params", f"{active} are more than the {N} there are")
+    return N, active
+
+
+def sum_given(text: Text) -> Quantity:
+    """s in B/param as --bytes-per-param says it."""
+    label = "training state per parameter"
+    return options.quantity("bytes_per_param", text, parsing.bytes_per_param, "s", label, "B/param")
+
+
+def bytes_per_param(precision: Precision, optimizer: Optimizer, source: str) -> Quantity:
+    """s in B/param, the sum of the recipe's terms."""
+    terms = optimizers.terms(precision, optimizer)
+    return memory.bytes_per_param([given(*term, "B/param", source) for term in terms])

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from napkin.accounting import compute
 from napkin.accounting import operations as of
 from napkin.accounting.compute import TRAINING
-from napkin.accounting.notation import letter
+from napkin.accounting.notation import letter, told
 from napkin.accounting.parameters import PARAM, Parameters, parameters
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity, coefficient, define, given
@@ -279,11 +279,6 @@ def training(model: Model | Stack, parts: Parameters, a: AttentionCost) -> dict[
 
 def _tied(model: Model | Stack) -> bool:
     return isinstance(model, Model) and model.tied
-
-
-def told(q: Quantity, source: str) -> Quantity:
-    """A count as an input: how it comes about is what `napkin models` shows."""
-    return given(q.symbol, q.label, q.value, q.unit, source)
 
 
 def summary(parts: Parameters, source: str) -> Parameters:

@@ -14,6 +14,11 @@ def letter(symbol: str, label: str, value: int) -> Quantity:
     return given(symbol, label, value, "1", "--model")
 
 
+def told(q: Quantity, source: str) -> Quantity:
+    """A count as an input: how it comes about is what `napkin models` shows."""
+    return given(q.symbol, q.label, q.value, q.unit, source)
+
+
 def _plain_letter(symbol: str, label: str, value: int) -> Quantity:
     return cast(Quantity, value)
 
@@ -31,7 +36,7 @@ class Notation(NamedTuple):
 @cache
 def _known(q: Quantity) -> Quantity:
     """An input: how it comes about, another answer shows."""
-    return given(q.symbol, q.label, q.value, q.unit, "--model") if q.symbol else q
+    return told(q, "--model") if q.symbol else q
 
 
 TRACED = Notation(given, letter, _known)

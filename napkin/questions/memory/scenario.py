@@ -5,9 +5,8 @@ from typing import Any, NamedTuple
 from napkin import parsing
 from napkin.accounting import step
 from napkin.accounting.activations import Unmeasured, short_windows, usual_attention
-from napkin.accounting.flop_per_token import told
 from napkin.accounting.layout import Layout
-from napkin.accounting.notation import PLAIN, TRACED, Notation
+from napkin.accounting.notation import PLAIN, TRACED, Notation, told
 from napkin.accounting.parameters import parameters
 from napkin.accounting.step import Step
 from napkin.errors import NapkinError

@@ -6,10 +6,13 @@ from typing import NamedTuple, cast
 
 from napkin.accounting import operations as of
 from napkin.accounting.activations import layers_were_measured
+from napkin.accounting.matmuls import WHOSE
 from napkin.accounting.notation import PLAIN
 from napkin.accounting.operations import Attention, Kernels, Linear, Operation, Value, operations
 from napkin.quantity import Quantity
 from napkin.specs.model import Model
+
+NONE = ("", "")
 
 
 class Row(NamedTuple):
@@ -32,8 +35,9 @@ def rows(model: Model, seq_len: int, s: int, kernels: Kernels) -> Iterator[Row]:
             continue
         new = dict.fromkeys(value for value in operation.kept(kernels) if value not in seen)
         seen.update(new)
+        _, whose = NONE if isinstance(operation, of.Route) else WHOSE.get(operation.part, NONE)
         yield Row(
-            operation.name,
+            operation.name + whose,
             _shape(operation),
             _parameters(operation),
             _flop(operation, seq_len),

@@ -366,12 +366,7 @@ def _stopping_early(model: Model, cost: AttentionCost, how: str) -> list[str]:
         half = half_of_scores(cost.width, cost.T)
         return [f"a checkpoint that stops early saves {half} of it"]
     # A norm after the last matmul wants its output, so nothing of the block is left out.
-    if (
-        model.mlp is None
-        or model.moe_layers
-        or model.norm.place != "before"
-        or not model.final_norm
-    ):
+    if model.mlp is None or model.moe_layers or model.norm.place != "before":
         return []
     L, F = letter("L", "layers", model.layers), letter("F", "d_ff", model.mlp.width)
     less = last_matmuls(L, F, letter("d", "d_model", model.d_model))

@@ -1,6 +1,7 @@
 """Every test starts from a machine that has set nothing up for napkin."""
 
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if not config.getoption("quick") or not collection_path.is_file():
         return None
     return bool(NEEDS_TORCH.search(collection_path.read_text("utf-8"))) or None
+
+
+# What starts the tests in the background may have these ignored, and every child inherits that.
+for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        usual = signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL
+        signal.signal(number, usual)
 
 
 @pytest.fixture(autouse=True)

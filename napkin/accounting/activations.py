@@ -12,9 +12,9 @@ from typing import NamedTuple, cast
 from napkin.accounting import operations as of
 from napkin.accounting.layout import Layout
 from napkin.accounting.notation import TRACED, Notation, letter
-from napkin.accounting.operations import Kernels, Product, Size, Value, operations
+from napkin.accounting.operations import Kernels, Size, Value, operations
 from napkin.accounting.parameters import parameters
-from napkin.accounting.sums import product, total
+from napkin.accounting.sums import Product, product, total
 from napkin.errors import NapkinError, quoted
 from napkin.quantity import Quantity, coefficient, define
 from napkin.specs.model import Experts, Model, Stack
@@ -136,16 +136,19 @@ def block_input(
 ) -> Quantity:
     """All that a checkpointed block keeps, in B."""
     width = layout.precision.weights  # under autocast the stream stays in fp32
-    each = coefficient(width, BYTE) if notation is TRACED else cast(Quantity, width)
+    each = _bytes(width, notation)
     return define("a_block", "input, one layer", each * (B * T * d), "B")
 
 
 def _each(layout: Layout, notation: Notation, times: int = 1, what: str = "") -> Quantity:
     """Bytes of some values."""
     size = times * layout.value_bytes
-    if notation is not TRACED:
-        return cast(Quantity, size)
-    return coefficient(size, BYTE, f"{size} = {what} × {layout.value_bytes} bytes" if what else "")
+    reason = f"{size} = {what} × {layout.value_bytes} bytes" if what else ""
+    return _bytes(size, notation, reason)
+
+
+def _bytes(size: int, notation: Notation, reason: str = "") -> Quantity:
+    return coefficient(size, BYTE, reason) if notation is TRACED else cast(Quantity, size)
 
 
 def korthikanti(B: Quantity, T: Quantity, d: Quantity, H: Quantity, scores: bool) -> Quantity:
@@ -239,8 +242,7 @@ class Scores:
         self.backward = (4 if in_fp32 else s) + s  # gradients of the softmax and of its cast
 
     def of(self, symbol: str, label: str, bytes: int) -> Quantity:
-        each = coefficient(bytes, BYTE) if self.notation is TRACED else cast(Quantity, bytes)
-        return define(symbol, label, each * self.count, "B")
+        return define(symbol, label, _bytes(bytes, self.notation) * self.count, "B")
 
 
 def stack(model: Stack, B: Quantity, layout: Layout, notation: Notation) -> Quantity:
@@ -251,7 +253,7 @@ def stack(model: Stack, B: Quantity, layout: Layout, notation: Notation) -> Quan
         notation.letter("L", "layers", model.layers),
     )
     width = layout.precision.weights
-    each = coefficient(width, BYTE) if notation is TRACED else cast(Quantity, width)
+    each = _bytes(width, notation)
     formula = each * (B * d * (L + 1) + 2 * B)
     return define("A", "activations", formula, "B")
 

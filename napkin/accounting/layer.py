@@ -9,6 +9,7 @@ from napkin.accounting.activations import layers_were_measured
 from napkin.accounting.matmuls import WHOSE
 from napkin.accounting.notation import PLAIN
 from napkin.accounting.operations import Attention, Kernels, Linear, Operation, Value, operations
+from napkin.accounting.sums import Product
 from napkin.quantity import Quantity
 from napkin.specs.model import Model
 
@@ -64,14 +65,14 @@ def _parameters(operation: Operation) -> int:
     if not isinstance(operation, Linear):
         return vectors
     copies = 1 if operation.copies is None else _of(operation.copies)
-    return copies * (_product((*operation.inputs, *operation.outputs)) + vectors)
+    return copies * (_product(operation.weights) + vectors)
 
 
 def _flop(operation: Operation, seq_len: int) -> int:
     """2 for each weight; of attention, for each value of a key and of a value that is met."""
     match operation:
-        case Linear(inputs=inputs, outputs=outputs, taken=taken):
-            return 2 * _product((*inputs, *outputs)) * (1 if taken is None else _of(taken))
+        case Linear(weights=weights, taken=taken):
+            return 2 * _product(weights) * (1 if taken is None else _of(taken))
         case Attention(queries=queries, attended=y):
             return 2 * seq_len * (_product(queries.size) + _product(y.size))
     return 0
@@ -84,7 +85,7 @@ def _bytes(value: Value, seq_len: int, s: int) -> int:
     return width * _product(value.size) * (seq_len if value.per == "pair" else 1)
 
 
-def _product(sizes: of.Product) -> int:
+def _product(sizes: Product) -> int:
     return math.prod(map(_of, sizes))
 
 

@@ -84,7 +84,7 @@ def without_input_gradient(every: Sequence[Operation]) -> Iterator[Linear]:
 def first_inputs(linear: list[Linear], r: Quantity) -> Quantity:
     """f_first in FLOP/token: gradients of the first block's input, which nothing below needs, by
     its weights and by the adapters beside them."""
-    weights = collected([Term(o.name, (*o.inputs, *o.outputs)) for o in linear])
+    weights = collected([Term(o.name, o.weights) for o in linear])
     adapted = [o for o in linear if o.layers is not None and o.fused != "more"]
     inputs = collected([Term(o.name, o.inputs) for o in adapted])
     formula = FORWARD * (PARAM * (weights + r * inputs))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from napkin.accounting import operations as of
 from napkin.accounting.operations import Linear, operations
-from napkin.accounting.sums import product
+from napkin.accounting.sums import Product, product
 from napkin.specs.model import Model, Stack
 
 # What tells the matmuls of a part from those of another that has the same.
@@ -64,5 +64,5 @@ def _matmul(group: list[Linear]) -> Matmul:
     )
 
 
-def _value(sizes: of.Product) -> int:
+def _value(sizes: Product) -> int:
     return int(product(sizes).value) if sizes else 1

@@ -12,11 +12,11 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from napkin.accounting.notation import letter
+from napkin.accounting.sums import Product
 from napkin.quantity import Quantity
 from napkin.specs.activations import KEPT
 from napkin.specs.model import Experts, Head, Latent, Mlp, Model, Norm, Rotary, Stack
 
-Product = tuple[Quantity, ...]  # of sizes
 Size = Callable[[str, str, int], Quantity]
 
 # The parts that operations stand in.
@@ -85,6 +85,10 @@ class Linear(Operation):
     fused: str = ""  # `first` or `more` of several that are one matmul
     copies: Quantity | None = None  # experts, of which a token takes some
     taken: Quantity | None = None
+
+    @property
+    def weights(self) -> Product:
+        return (*self.inputs, *self.outputs)
 
     @property
     def vectors(self) -> tuple[tuple[str, Product, int], ...]:

@@ -137,7 +137,7 @@ def _weights(linear: Sequence[Linear]) -> Part:
     symbol, label = WEIGHTS[first.part]
     label = first.name if first.part == of.HEAD else label
     again = " (the input table again)" if first.tied else ""
-    terms = collected([Term(o.name, (*o.inputs, *o.outputs)) for o in linear])
+    terms = collected([Term(o.name, o.weights) for o in linear])
     one = define(symbol, label + again, PARAM * terms, "param")
     return Part(first.part, one, first.layers, first.copies, first.taken, is_matmul=True)
 

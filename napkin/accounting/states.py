@@ -123,7 +123,7 @@ def largest_tensor(
 def _tensor(group: Sequence[Linear]) -> Quantity:
     """In param: what transformers keeps in one; of experts, gate and up of all of them."""
     first = group[0]
-    terms = [Term(each.name, (*each.inputs, *each.outputs)) for each in group]
+    terms = [Term(each.name, each.weights) for each in group]
     if first.copies is not None:
         return PARAM * (first.copies * collected(terms))
     return PARAM * collected(terms if first.fused else terms[:1])
@@ -206,5 +206,5 @@ def gradients(
 def _down(model: Model, notation: Notation) -> Quantity:
     """In param; of experts, of all of them."""
     *_, last = (o for o in operations(model) if isinstance(o, Linear) and o.symbol == "down")
-    weights = PARAM * product((*last.inputs, *last.outputs))
+    weights = PARAM * product(last.weights)
     return notation.known(weights if last.copies is None else last.copies * weights)

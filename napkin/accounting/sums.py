@@ -8,7 +8,7 @@ from typing import NamedTuple
 from napkin import quantity
 from napkin.quantity import Quantity, coefficient
 
-Product = tuple[Quantity, ...]
+Product = tuple[Quantity, ...]  # of sizes
 
 
 class Term(NamedTuple):

@@ -84,7 +84,7 @@ def _against_others(gpu: device.Device, dtype: str) -> Iterator[Row]:
     yield within(f"{dtype}: a plain event-timed loop over bench", loop / second, AGREEMENT)
     yield within(f"{dtype}: the same again", second / first, REPEATABILITY)
     try:
-        from triton.testing import do_bench  # type: ignore[import-not-found, unused-ignore]
+        from triton.testing import do_bench
     except ImportError:
         yield Row(f"{dtype}: triton's do_bench", "triton is not installed", "skipped", True)
     else:

@@ -12,6 +12,7 @@ from statistics import median
 
 from napkin.accounting.notation import PLAIN, TRACED, Notation
 from napkin.questions.memory import scenario
+from napkin.questions.memory.scenario import Settings
 
 ROUNDS = 25
 SCENARIOS = 100_000
@@ -76,7 +77,7 @@ def sweep() -> float:
 
 def layouts_a_second(notation: Notation) -> float:
     """How often one GPU's step is computed anew: a model, sharded, and its peak named."""
-    asked = scenario.read({"model": "llama-3-8b", "gpus": 8})
+    asked = scenario.read(Settings(model="llama-3-8b", gpus=8))
     counted = 1_000
     rates = []
     for _ in range(10):

@@ -17,6 +17,7 @@ from napkin.accounting.parameters import parameters
 from napkin.accounting.sums import Product, product, total
 from napkin.errors import NapkinError, quoted
 from napkin.quantity import Quantity, coefficient, define
+from napkin.record import Record
 from napkin.specs.model import Experts, Model, Stack
 
 BYTE = "B"
@@ -270,7 +271,7 @@ def _unmeasured(setting: str, problem: str) -> Unmeasured:
     return error
 
 
-class Kept(NamedTuple):
+class Kept(Record):
     """By part in B: of a layer, and of what is outside the layers."""
 
     layer: dict[str, Quantity]

@@ -8,10 +8,8 @@ half of them where it is causal. 6 = 2 forward + 4 backward throughout.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 from operator import add, sub
-from typing import NamedTuple
 
 from napkin.accounting import compute
 from napkin.accounting import operations as of
@@ -20,6 +18,7 @@ from napkin.accounting.notation import letter, told
 from napkin.accounting.parameters import PARAM, Parameters, parameters
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity, coefficient, define, given
+from napkin.record import Record
 from napkin.specs.conventions import SIX_N
 from napkin.specs.model import Model, Stack
 
@@ -186,7 +185,7 @@ def second_attention(w: Quantity, T: Quantity) -> Quantity:
     return define("f_again", "second forward of the attention", formula, "FLOP/token")
 
 
-class AttentionCost(NamedTuple):
+class AttentionCost(Record):
     """What attention over sequences of T tokens costs; None where a model has none."""
 
     T: Quantity
@@ -227,7 +226,7 @@ def _head_widths(model: Model) -> tuple[Quantity, Quantity | None]:
     return letter("hd_qk", "width of a query", a.qk), letter("hd_v", "width of a value", a.v)
 
 
-class Totals(NamedTuple):
+class Totals(Record):
     """T in token/seq, N and N_act in param, all seven and what is recomputed in FLOP/token."""
 
     T: Quantity
@@ -318,8 +317,7 @@ SYMBOLS = {
 }
 
 
-@dataclass(slots=True)
-class Pass:
+class Pass(Record):
     """FLOP/token: forward, backward, what is computed again, and all of it."""
 
     forward: Quantity
@@ -327,7 +325,7 @@ class Pass:
     f: Quantity
     again: Quantity | None = None
     adapters: Quantity | None = None  # in param
-    notes: list[str] = field(default_factory=list)
+    notes: Sequence[str] = ()
 
 
 def plain(model: Model | Stack, cost: AttentionCost) -> Pass:

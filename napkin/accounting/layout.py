@@ -1,12 +1,11 @@
 """How a training step is laid out on GPUs: the settings that its memory follows from."""
 
-from typing import NamedTuple
-
 from napkin.accounting.operations import RANDOM_STATE, Kernels
+from napkin.record import Record
 from napkin.specs.optimizers import Optimizer, Precision
 
 
-class Layout(NamedTuple):
+class Layout(Record):
     """All that decides what one GPU holds, but for the model."""
 
     precision: Precision

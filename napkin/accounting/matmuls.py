@@ -2,18 +2,18 @@
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
 
 from napkin.accounting import operations as of
 from napkin.accounting.operations import Linear, operations
 from napkin.accounting.sums import Product, product
+from napkin.record import Record
 from napkin.specs.model import Model, Stack
 
 # What tells the matmuls of a part from those of another that has the same.
 WHOSE = {of.EXPERTS: ("_e", " of an expert"), of.SHARED: ("_s", " of the shared")}
 
 
-class Matmul(NamedTuple):
+class Matmul(Record):
     """inputs × outputs weights, and how often they stand in the model."""
 
     symbol: str

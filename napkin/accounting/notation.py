@@ -3,9 +3,10 @@ thousands of layouts are compared. The formulas are the same."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import NamedTuple, cast
+from typing import cast
 
 from napkin.quantity import Quantity, given
+from napkin.record import Record
 
 
 @cache  # one quantity for one letter, wherever it is met
@@ -27,7 +28,7 @@ def _plain(symbol: str, label: str, value: float, unit: str, source: str) -> Qua
     return cast(Quantity, value)
 
 
-class Notation(NamedTuple):
+class Notation(Record):
     given: Callable[[str, str, float, str, str], Quantity]
     letter: Callable[[str, str, int], Quantity]
     known: Callable[[Quantity], Quantity]  # of what is computed already

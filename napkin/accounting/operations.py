@@ -7,13 +7,13 @@ and printable ones cost three times as much, at every start.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from napkin.accounting.notation import letter
 from napkin.accounting.sums import Product
 from napkin.quantity import Quantity
+from napkin.record import Record
 from napkin.specs.activations import KEPT
 from napkin.specs.model import Experts, Head, Latent, Mlp, Model, Norm, Rotary, Stack
 
@@ -30,8 +30,7 @@ FP32 = 4
 RANDOM_STATE = 24  # bytes that the fused attention of a GPU keeps, dropout or not
 
 
-@dataclass(eq=False, repr=False, slots=True)
-class Value:
+class Value(Record):
     """A tensor of the forward pass: what there is of it for each token."""
 
     name: str
@@ -53,8 +52,7 @@ class Kernels(NamedTuple):
     random_state: int = RANDOM_STATE
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
-class Operation:
+class Operation(Record, kw_only=True):
     """One step of the forward pass."""
 
     name: str
@@ -71,8 +69,7 @@ class Operation:
         return ()
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
-class Linear(Operation):
+class Linear(Operation, kw_only=True):
     """A matmul with inputs × outputs weights."""
 
     symbol: str  # as in W_q
@@ -102,8 +99,7 @@ class Linear(Operation):
         return (self.x,)
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
-class Normalise(Operation):
+class Normalise(Operation, kw_only=True):
     """RMSNorm (1910.07467) or LayerNorm (1607.06450) of rows of `width` values."""
 
     norm: Norm
@@ -137,8 +133,7 @@ class Normalise(Operation):
         return x, normalised, scale, one("1 + weight", self.width, per="model")
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
-class Attention(Operation):
+class Attention(Operation, kw_only=True):
     """Scores, their softmax, and what they weigh (1706.03762), of H heads."""
 
     H: Quantity
@@ -193,8 +188,7 @@ class Attention(Operation):
         )
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
-class Rotate(Operation):
+class Rotate(Operation, kw_only=True):
     """Turns queries and keys by their position (RoFormer 2104.09864); layers share the tables."""
 
     width: Quantity
@@ -210,8 +204,7 @@ class Rotate(Operation):
         )
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
-class Activation(Operation):
+class Activation(Operation, kw_only=True):
     """The function between two matmuls; it keeps `inside` tensors of its input's size."""
 
     x: Value
@@ -223,8 +216,7 @@ class Activation(Operation):
         return (self.x, *inner) if self.inside else ()
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
-class Gate(Operation):
+class Gate(Operation, kw_only=True):
     """The product of a gate and of what it lets through (2002.05202)."""
 
     gate: Value
@@ -234,16 +226,14 @@ class Gate(Operation):
         return self.gate, self.up
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
-class Embedding(Operation):
+class Embedding(Operation, kw_only=True):
     """A look-up in a table of rows × width: no matmul."""
 
     rows: Quantity
     width: Quantity
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
-class Route(Operation):
+class Route(Operation, kw_only=True):
     """Chooses k of E experts for each token, and weighs what they return."""
 
     E: Quantity
@@ -260,8 +250,7 @@ class Route(Operation):
         )
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
-class Cap(Operation):
+class Cap(Operation, kw_only=True):
     """A tanh, before its values are scaled back (Gemma 2 2408.00118, section 2)."""
 
     x: Value
@@ -270,8 +259,7 @@ class Cap(Operation):
         return (Value("tanh of the logits", self.part, self.x.size),)
 
 
-@dataclass(eq=False, repr=False, slots=True, kw_only=True)
-class LogSoftmax(Operation):
+class LogSoftmax(Operation, kw_only=True):
     """Of the logits, in fp32, and the loss; of one token of a sequence where `per` says so."""
 
     outputs: Quantity

@@ -5,12 +5,12 @@ Checked against the parameters that transformers builds.
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from napkin.accounting import operations as of
 from napkin.accounting.operations import Embedding, Linear, Operation, operations
 from napkin.accounting.sums import Term, collected, total
 from napkin.quantity import Quantity, coefficient, define
+from napkin.record import Record
 from napkin.specs.model import Model, Stack
 
 PARAM = coefficient(1, "param")
@@ -43,7 +43,7 @@ VECTORS = {
 BESIDE_NORMS = (of.NORMS, of.ATTENTION, of.HEAD_NORMS)
 
 
-class Part(NamedTuple):
+class Part(Record):
     """Parameters of a part of one layer; of the model where `layers` is None. Of experts, of
     which a token takes some, `one` is of one of them."""
 
@@ -64,7 +64,7 @@ class Part(NamedTuple):
         return self.one if self.taken is None else self.taken * self.one
 
 
-class Parameters(NamedTuple):
+class Parameters(Record):
     """All in param; None is what the model does not have."""
 
     N: Quantity

@@ -3,7 +3,6 @@ what a training step needs beside them."""
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from napkin.accounting import operations as of
 from napkin.accounting.layout import Layout
@@ -14,6 +13,7 @@ from napkin.accounting.operations import Linear, operations
 from napkin.accounting.parameters import PARAM, parameters
 from napkin.accounting.sums import Term, collected, product, total
 from napkin.quantity import Quantity, coefficient, define
+from napkin.record import Record
 from napkin.specs.model import Model, Stack
 from napkin.specs.optimizers import terms
 
@@ -22,7 +22,7 @@ TWO_PARTS = coefficient(2, "1", "2 = head + look-up")
 WEIGHTS, GRADIENTS, MASTER = "weights", "gradients", "master"
 
 
-class States(NamedTuple):
+class States(Record):
     """In B of one GPU; None is what the recipe does not have."""
 
     weights: Quantity
@@ -129,7 +129,7 @@ def _tensor(group: Sequence[Linear]) -> Quantity:
     return PARAM * collected(terms if first.fused else terms[:1])
 
 
-class Counts(NamedTuple):
+class Counts(Record):
     """Parameters of a model, in param: all, of one layer, and of what stands outside the layers."""
 
     N: Quantity
@@ -166,7 +166,7 @@ def gathered(counted: Counts, layout: Layout, notation: Notation = TRACED) -> Qu
     return define("Z", "gathered weights", formula, "B")
 
 
-class Gradients(NamedTuple):
+class Gradients(Record):
     """In B: those that are there beside those of all parameters, or before them."""
 
     head: Quantity | None  # the first that is there

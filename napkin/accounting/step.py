@@ -1,7 +1,6 @@
 """One training step on one GPU, phase by phase: what is alive in each, and where the peak is."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from napkin.accounting import activations as act
 from napkin.accounting import operations as of
@@ -11,6 +10,7 @@ from napkin.accounting.notation import TRACED, Notation, amount
 from napkin.accounting.states import States
 from napkin.accounting.sums import total
 from napkin.quantity import Quantity, coefficient, define
+from napkin.record import Record
 from napkin.specs.model import Model, Stack
 
 Alive = tuple[Quantity, ...]
@@ -22,7 +22,7 @@ BATCH = "--micro-batch"
 HALVES = coefficient(2, "1", "2 = attention + MLP")
 
 
-class Phase(NamedTuple):
+class Phase(Record):
     """A part of the step, what it computes, and what is alive when that is most."""
 
     name: str
@@ -31,7 +31,7 @@ class Phase(NamedTuple):
     bytes: float
 
 
-class Step(NamedTuple):
+class Step(Record):
     """What a GPU holds, in B; None is what there is not, or what is not known without a model."""
 
     states: States

@@ -1,5 +1,6 @@
 """`napkin bench`: several ranks of which one speaks, and a line that tells what goes on."""
 
+import gc
 import shutil
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ def _progress(line: str) -> None:
 
 def bench(options: dict[str, Any]) -> None:
     """Measures, or lists what is on file."""
+    gc.enable()  # this one runs for long
     with _the_first_speaks() as silent:
         if options.pop("list"):
             where = {name: options.pop(name) for name in ("format", "output")}

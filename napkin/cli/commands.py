@@ -1,15 +1,14 @@
 """The table of commands: what each answers, and its options; no question is loaded to list them."""
 
-from typing import NamedTuple
-
 from napkin.questions import examples
+from napkin.record import Record
 
 ASK, CLOSER, KNOWN, MEASURE = "Ask", "Look closer", "What is known", "Measure"
 PEAK = ("hardware", "dtype", "peak", "sparse")
 WRITTEN = ("format", "output")
 
 
-class Entry(NamedTuple):
+class Entry(Record):
     """One command."""
 
     panel: str

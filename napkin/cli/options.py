@@ -3,10 +3,11 @@ that complete it. All values are text: the questions read them."""
 
 from collections.abc import Callable, Iterable
 from inspect import Parameter
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
+from napkin.record import Record
 from napkin.render import FORMATS
 from napkin.specs import optimizers
 from napkin.specs.conventions import CONVENTIONS, dashed
@@ -35,7 +36,7 @@ RATE, STEP_TIME, RUN, RAW = (
 Words = Iterable[str] | Callable[[], Iterable[str]]
 
 
-class Option(NamedTuple):
+class Option(Record):
     """An option of the command line; a switch where nothing stands for a value."""
 
     metavar: str

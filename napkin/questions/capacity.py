@@ -1,14 +1,12 @@
 """The memory of one GPU: as its box says, as its driver or torch sees it, or as it is given."""
 
-from dataclasses import dataclass
-from typing import NamedTuple
-
 from napkin import parsing, units
 from napkin.accounting import memory
 from napkin.quantity import Quantity, given
 from napkin.questions import options
 from napkin.questions.options import Text
 from napkin.questions.peak import DEFAULT_HARDWARE, device, how_found, printed_memory
+from napkin.record import Record
 from napkin.specs import accelerators
 from napkin.specs.accelerator import Accelerator
 
@@ -17,7 +15,7 @@ CONTEXT = 1.5e9  # B that CUDA's context takes before the first tensor
 ROOMY = 0.94  # of what is left: closer to it, an allocator's fragmentation may end the run
 
 
-class Limit(NamedTuple):
+class Limit(Record):
     """What a process on one device can fill, in B."""
 
     bytes: float
@@ -25,8 +23,7 @@ class Limit(NamedTuple):
     said: str  # where that comes from
 
 
-@dataclass(slots=True)
-class Capacity:
+class Capacity(Record):
     """The memory of one GPU in B/GPU, and whose it is."""
 
     printed: Quantity
@@ -69,7 +66,10 @@ def capacity_of(hardware: str | None, size: Text | None, reserve: Text | None) -
     accelerator = device(wanted)
     notes = how_found(accelerator, wanted)
     seen = accelerator.memory_visible
-    visible = seen and given("M₁", "memory the driver reports", seen.value, "B/GPU", seen.source)
+    visible = None
+    if seen is not None:
+        label = "memory the driver reports"
+        visible = given("M₁", label, seen.value, "B/GPU", seen.source)
     said = accelerator.short_name + less
     devices = accelerator.devices_per_package
     printed, limit = printed_memory(accelerator), _limit(accelerator)

@@ -1,6 +1,5 @@
 """How large a model fits into this many GPUs?"""
 
-from dataclasses import dataclass
 from functools import partial
 
 from napkin import parsing, units
@@ -12,14 +11,14 @@ from napkin.questions.capacity import Capacity, capacity_of
 from napkin.questions.examples import MAX_MODEL
 from napkin.questions.options import Text
 from napkin.questions.peak import both_readings
+from napkin.record import Record
 from napkin.specs import optimizers
 
 DEFAULT_PRECISION = "fp32"
 DEFAULT_OPTIMIZER = "adamw"
 
 
-@dataclass(slots=True)
-class _State:
+class _State(Record):
     """s in B/param and the recipe behind it."""
 
     s: Quantity

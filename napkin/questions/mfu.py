@@ -1,6 +1,5 @@
 """What model FLOP utilization does a run reach?"""
 
-from dataclasses import dataclass
 from functools import partial
 
 from napkin.accounting import compute
@@ -19,6 +18,7 @@ from napkin.questions.peak import (
 )
 from napkin.questions.throughput import Throughput
 from napkin.questions.workload import Workload
+from napkin.record import Record
 from napkin.specs.conventions import CONVENTIONS, SIX_N
 
 # CS336 lecture 2: 50 % is good, 5 % is poor.
@@ -132,8 +132,7 @@ def _workload(
     return workload.read(params, active_params, model, convention, seq_len)
 
 
-@dataclass(slots=True)
-class _Model:
+class _Model(Record):
     """f in FLOP/token, None where the rate is in FLOP/s already and no parameters are given."""
 
     f: Quantity | None

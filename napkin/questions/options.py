@@ -19,10 +19,13 @@ def flag(option: str) -> str:
     return "--" + option.replace("_", "-")
 
 
-def read(option: str, text: object, parse: Callable[[Any], T]) -> T:
-    """The option's value. Raises NapkinError that begins with the option's name."""
+def read(option: str, text: object, parse: Callable[[Any], T], usual: Text | None = None) -> T:
+    """The option's value, the usual one where it was not given.
+
+    Raises NapkinError that begins with the option's name.
+    """
     try:
-        return parse(text)
+        return parse(usual if text is None else text)
     except NapkinError as error:
         raise error.within(flag(option)) from None
 
@@ -47,8 +50,13 @@ def batch(text: Text, T: Quantity) -> Quantity:
     return quantity("global_batch", text, parse, "G", "global batch", "seq/step")
 
 
-def choice(option: str, text: object, known: Sequence[str]) -> str:
-    """One of a few words, however it is written. Raises NapkinError that names them all."""
+def choice(option: str, text: object, known: Sequence[str], usual: str | None = None) -> str:
+    """One of a few words, however it is written; the usual or first one where it was not given.
+
+    Raises NapkinError that names them all.
+    """
+    if text is None:
+        return known[0] if usual is None else usual
     word = str(text).strip().casefold().replace("_", "-")
     if word not in known:
         *most, last = known

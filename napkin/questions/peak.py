@@ -1,6 +1,5 @@
 """The peak that an answer divides by: which device, precision and kind, from which file."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from napkin import parsing, units
@@ -9,6 +8,7 @@ from napkin.quantity import Quantity, given
 from napkin.questions import options
 from napkin.questions.answer import Inputs
 from napkin.questions.options import Text
+from napkin.record import Record
 from napkin.specs import accelerators, dtypes, measured, this_machine
 from napkin.specs.accelerator import Accelerator, Figure
 from napkin.specs.measured import Measured
@@ -19,8 +19,7 @@ ABOVE = 1.05  # a card may run a little over the clock that its datasheet assume
 PROMISED, MEASURED = "promised", "measured"
 
 
-@dataclass(slots=True)
-class Promise:
+class Promise(Record):
     """P in FLOP/s/GPU, and what must be said beside it."""
 
     accelerator: Accelerator

@@ -1,6 +1,6 @@
 """The ways to say how fast a run goes, each into tokens per second and GPU or FLOP per second."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from napkin import parsing
@@ -11,6 +11,7 @@ from napkin.questions import options
 from napkin.questions.answer import Inputs
 from napkin.questions.examples import MFU
 from napkin.questions.options import flag
+from napkin.record import NOTHING, Record
 
 # The option that chooses the way -> the options that go with it.
 WAYS: dict[str, tuple[str, ...]] = {
@@ -28,15 +29,14 @@ WAYS: dict[str, tuple[str, ...]] = {
 Given = dict[str, Any]
 
 
-@dataclass(slots=True)
-class Throughput:
+class Throughput(Record):
     """r₁ in token/s/GPU, or A in FLOP/s/GPU where the rate is in FLOP/s already."""
 
     r1: Quantity | None = None
     A: Quantity | None = None
     given: tuple[str, ...] = ()  # the options that say it
-    inputs: Inputs = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    inputs: Mapping[str, Any] = NOTHING
+    notes: Sequence[str] = ()
 
 
 def read(settings: Given, T: Quantity | None = None) -> Throughput:
@@ -54,8 +54,7 @@ def read(settings: Given, T: Quantity | None = None) -> Throughput:
             raise options.error(option, f"does nothing beside {flag(way)}; leave it out")
     reader = _Reader(dict(asked), T)
     found: Throughput = getattr(reader, way)()
-    found.given, found.inputs, found.notes = tuple(asked), reader.inputs, reader.notes
-    return found
+    return found.replace(given=tuple(asked), inputs=reader.inputs, notes=reader.notes)
 
 
 def _not_one(chosen: list[str]) -> str:

@@ -1,6 +1,5 @@
 """How long does a training run take, and what does it cost?"""
 
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from napkin.questions.peak import (
     promise,
 )
 from napkin.questions.workload import Workload, bytes_per_param
+from napkin.record import Record
 from napkin.specs.accelerator import Figure
 from napkin.specs.conventions import SIX_N
 from napkin.specs.optimizers import OPTIMIZERS, PRECISIONS
@@ -31,8 +31,7 @@ COUNTED = "6ND: a matmul costs 2·m·n·p FLOP, once forward, twice backward; no
 STATE = bytes_per_param(PRECISIONS["mixed"], OPTIMIZERS["adamw"], "mixed precision AdamW")
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(Record):
     """The inputs of one scenario."""
 
     workload: Workload

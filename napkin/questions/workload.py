@@ -1,7 +1,7 @@
 """The model that a question is about, by its parameters alone or by its shape, and the state
 that training keeps of each parameter."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from napkin import parsing, units
@@ -11,6 +11,7 @@ from napkin.quantity import Quantity, given
 from napkin.questions import options
 from napkin.questions.answer import Inputs
 from napkin.questions.options import Text
+from napkin.record import NOTHING, Record
 from napkin.specs import conventions, optimizers
 from napkin.specs.conventions import CONVENTIONS, SIX_N
 from napkin.specs.optimizers import Optimizer, Precision
@@ -23,19 +24,18 @@ RECOMPUTE = ("none", "selective", "full")
 MOST_TOKENS = 10**9  # of one sequence
 
 
-@dataclass(slots=True)
-class Workload:
+class Workload(Record):
     """N, the active N, and the training FLOP per token under each convention that is known."""
 
     N: Quantity
     N_act: Quantity
     convention: str
-    flop: dict[str, Quantity] = field(default_factory=dict)  # by shape; empty without
-    again: dict[str, Quantity] = field(default_factory=dict)  # what --recompute adds
+    inputs: Inputs
+    flop: Mapping[str, Quantity] = NOTHING  # by shape; empty without
+    again: Mapping[str, Quantity] = NOTHING  # what --recompute adds
     model: "Model | Stack | None" = None
     T: Quantity | None = None  # where --seq-len was given
-    inputs: Inputs = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    warnings: Sequence[str] = ()
     assumed: str = ""  # what was taken for --seq-len
 
     @property
@@ -77,7 +77,7 @@ def read(
             needs = f"{conventions.dashed(name)} needs the model's shape: give --model"
             raise options.error("convention", needs)
         N, N_act = parameters(params, active_params)
-        return Workload(N, N_act, name, inputs=_inputs(N, N_act, name))
+        return Workload(N, N_act, name, _inputs(N, N_act, name))
     for option, text in (("params", params), ("active_params", active_params)):
         if text is not None:
             raise options.error(option, "--model says it already; leave one out")
@@ -114,11 +114,12 @@ def _of_shape(model: "Model | Stack", name: str, seq_len: Text | None) -> Worklo
     tokens, source, warnings = sequence(model, seq_len)
     from napkin.accounting.flop_per_token import of_model
 
-    T, N, N_act, flop, again = of_model(model, tokens, source)
+    totals = of_model(model, tokens, source)
+    N, N_act = totals.N, totals.N_act
     assumed = "" if seq_len is not None else f", sequences of {tokens:,} tokens (assumed)"
     inputs = _inputs(N, N_act, name) | {"model": model.name, "seq_len": tokens}
-    given = None if seq_len is None else T
-    return Workload(N, N_act, name, flop, again, model, given, inputs, warnings, assumed)
+    T = None if seq_len is None else totals.T
+    return Workload(N, N_act, name, inputs, totals.flop, totals.again, model, T, warnings, assumed)
 
 
 def _inputs(N: Quantity, N_act: Quantity, convention: str) -> Inputs:
@@ -144,7 +145,7 @@ def parameters(params: Text | None, active_params: Text | None) -> tuple[Quantit
     return N, active
 
 
-def sum_given(text: Text) -> Quantity:
+def sum_given(text: Text | None) -> Quantity:
     """s in B/param as --bytes-per-param says it."""
     label = "training state per parameter"
     return options.quantity("bytes_per_param", text, parsing.bytes_per_param, "s", label, "B/param")

@@ -1,20 +1,20 @@
 """What is known of one accelerator, each figure with the file and line that says it."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from napkin.errors import NapkinError
+from napkin.record import NOTHING, Record
 
 
-class Figure(NamedTuple):
+class Figure(Record):
     """A value in base units and the `file:line` that says so."""
 
     value: float
     source: str
 
 
-class Peak(NamedTuple):
+class Peak(Record):
     """One precision's FLOP/s (int8, int4: OP/s) per package; `dense` is the one to plan with."""
 
     dense: Figure
@@ -23,7 +23,7 @@ class Peak(NamedTuple):
     sparse_fp16_accumulate: Figure | None = None
 
 
-class Interconnect(NamedTuple):
+class Interconnect(Record):
     """The link between packages, per package; `domain` is how many reach each other by it."""
 
     name: str
@@ -35,8 +35,7 @@ class Interconnect(NamedTuple):
     domain: Figure | None = None
 
 
-@dataclass(eq=False, repr=False, slots=True)
-class Accelerator:
+class Accelerator(Record):
     """What its file says of one package (a MI250X is one package of two devices)."""
 
     key: str  # the file's name, which is what people type
@@ -53,7 +52,7 @@ class Accelerator:
     aliases: tuple[str, ...] = ()
     device_names: tuple[str, ...] = ()  # as the driver prints them
     devices_per_package: int = 1
-    reported: dict[str, Figure] = field(default_factory=dict)  # others' matmuls, FLOP/s
+    reported: Mapping[str, Figure] = NOTHING  # others' matmuls, FLOP/s
     accumulate: str = ""  # what the matrix units of `peak` add up in
     memory_visible: Figure | None = None  # as the driver reports it
     memory_torch: tuple[Figure, ...] = ()  # the range of totals that torch was seen to report
@@ -61,7 +60,7 @@ class Accelerator:
     memory_bandwidth: Figure | None = None
     interconnect: Interconnect | None = None
     tdp: Figure | None = None
-    sources: dict[str, tuple[str, ...]] = field(default_factory=dict)  # per block of the file
+    sources: Mapping[str, tuple[str, ...]] = NOTHING  # per block of the file
     notes: tuple[str, ...] = ()
 
     @property

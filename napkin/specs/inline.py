@@ -1,7 +1,6 @@
 """A design of one's own, typed as a shape: `llama:L=32,d=4096,H=32,kv=8,ff=14336,V=128256`."""
 
 import re
-from dataclasses import replace
 from typing import Any
 
 from napkin import parsing
@@ -74,7 +73,7 @@ def model(text: str) -> Model | Stack:
         fields |= {SWITCH: True, "max_window_layers": 0}  # a window that is typed is meant
     shown = {name: letter for letter, name in names.items()}
     found = architectures.model({**fields, "model_type": kind}, text.strip(), kind, shown)
-    return found if "T" in given else replace(found, longest=None)
+    return found if "T" in given else found.replace(longest=None)
 
 
 def _stack(text: str, given: dict[str, Any]) -> Stack:

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 from napkin import files, parsing
 from napkin.errors import NapkinError, printable, quoted
+from napkin.record import Record
 from napkin.specs import dtypes, yaml_file
 from napkin.specs.accelerator import Accelerator
 from napkin.specs.folders import measured_folder
@@ -27,7 +27,7 @@ OLD_DAYS = 90
 SAME_POWER = 0.02
 
 
-class Measured(NamedTuple):
+class Measured(Record):
     """FLOP/s of one torch device, with what is needed to judge the figure."""
 
     path: Path

@@ -1,13 +1,13 @@
 """The shape of a model: what its parameters and its FLOP are counted from."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
+from napkin.record import NOTHING, Record
 from napkin.specs.quantization import Quantization
 
 
-class Latent(NamedTuple):
+class Latent(Record):
     """Multi-head latent attention (DeepSeek-V2 2405.04434, section 2.1): the compressed widths."""
 
     query: int | None  # None: queries are not compressed
@@ -17,7 +17,7 @@ class Latent(NamedTuple):
     bias: bool = False
 
 
-class Norm(NamedTuple):
+class Norm(Record):
     """How values are normalised, and where in a block."""
 
     kind: str = "rms"  # `rms+1`: weights about one; `rms-fp32`: weights in fp32; `layer`: LayerNorm
@@ -29,7 +29,7 @@ class Norm(NamedTuple):
         return 4 if self.place == "both" else 2
 
 
-class Rotary(NamedTuple):
+class Rotary(Record):
     """Positions as rotations of queries and keys (RoFormer 2104.09864)."""
 
     share: float = 1.0  # of a head's width
@@ -37,7 +37,7 @@ class Rotary(NamedTuple):
     in_fp32: bool = False
 
 
-class Attention(NamedTuple):
+class Attention(Record):
     """One layer's attention; widths of a head."""
 
     heads: int
@@ -56,7 +56,7 @@ class Attention(NamedTuple):
     upcast: bool = False  # eager attention is computed in fp32
 
 
-class Mlp(NamedTuple):
+class Mlp(Record):
     """A feed-forward layer of two matrices, or of three where it is gated."""
 
     width: int
@@ -66,8 +66,7 @@ class Mlp(NamedTuple):
     fused: bool = False  # gate and up by one matmul
 
 
-@dataclass(slots=True)
-class Experts:
+class Experts(Record):
     """A mixture of gated experts, of which each token takes `active`."""
 
     count: int
@@ -80,7 +79,7 @@ class Experts:
     activation: str = "silu"  # of their gates
 
 
-class Head(NamedTuple):
+class Head(Record):
     """The last matmul, on the hidden state of every token."""
 
     outputs: int | None  # None: one for each token of the vocabulary
@@ -92,8 +91,7 @@ LANGUAGE = Head(None)
 PLAIN_NORM = Norm()
 
 
-@dataclass(repr=False, slots=True)
-class Model:
+class Model(Record):
     """A decoder-only transformer. Every layer attends alike, but for its window."""
 
     name: str
@@ -118,10 +116,7 @@ class Model:
     notes: tuple[str, ...] = ()
     quantization: Quantization | None = None  # in which its file's weights are stored
     # What config.json says of it, for who builds the very model.
-    fields: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
-
-    def __hash__(self) -> int:  # of few sizes: what follows from a model is looked up often
-        return hash((self.name, self.vocab, self.d_model, self.layers))
+    fields: Mapping[str, Any] = NOTHING
 
     @property
     def outputs(self) -> int:
@@ -135,7 +130,7 @@ class Model:
         return self.layers - self.moe_layers
 
 
-class Stack(NamedTuple):
+class Stack(Record):
     """The lecture's deep linear model: L square matrices and a head of one output
     (CS336 2025, lecture 2). A sample counts as a token."""
 

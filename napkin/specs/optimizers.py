@@ -10,9 +10,10 @@ from functools import cache
 from typing import NamedTuple, TypeVar
 
 from napkin.errors import NapkinError, quoted, suggestion
+from napkin.record import Record
 
 
-class Precision(NamedTuple):
+class Precision(Record):
     """Bytes per parameter of each kind of copy, `master` 0 where there is none."""
 
     weights: int
@@ -31,7 +32,7 @@ PRECISIONS = {
 }
 
 
-class Optimizer(NamedTuple):
+class Optimizer(Record):
     """The moments kept per parameter, and what a reader must know about them."""
 
     moments: tuple[tuple[str, str], ...]  # (symbol, label)

@@ -6,9 +6,10 @@ bitsandbytes, AutoGPTQ, AutoAWQ, OCP MX and compressed-tensors store them.
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from napkin.errors import printable
+from napkin.record import Record
 from napkin.specs.config import Config
 from napkin.specs.dtypes import BITS
 
@@ -25,7 +26,7 @@ DOUBLE = 4 + 8 / 64 + 32 / (64 * 256)
 KEPT = ("modules_to_not_convert", "llm_int8_skip_modules", "ignored_layers", "ignore")
 
 
-class Quantization(NamedTuple):
+class Quantization(Record):
     """How the weights of a file's linear layers are stored."""
 
     method: str
@@ -89,7 +90,7 @@ def of(config: Config, experts: bool) -> Quantization | None:
     if reader is None:
         return Quantization(name, problem="napkin does not know this method")
     try:
-        found = reader(fields)._replace(method=name, kept=_kept(fields))
+        found = reader(fields).replace(method=name, kept=_kept(fields))
         if found.of == (EXPERTS,) and not experts:
             raise ValueError("it is of experts, and there are none")
         if found.bits >= MOST_BITS:
@@ -135,7 +136,7 @@ def _plain(name: str, extra: float = 0) -> Quantization:
 
 def _bitsandbytes(fields: Mapping[str, Any]) -> Quantization:
     if fields.get("load_in_8bit") is True:
-        return _plain("int8")._replace(of=(LINEARS,))
+        return _plain("int8").replace(of=(LINEARS,))
     if fields.get("load_in_4bit") is not True:
         raise ValueError("it loads neither 8 nor 4 bits")
     name = fields.get("bnb_4bit_quant_type", "fp4")
@@ -172,7 +173,7 @@ def _groups(fields: Mapping[str, Any]) -> Quantization:
 def _mxfp4(fields: Mapping[str, Any]) -> Quantization:
     if fields.get("dequantize") is True:
         raise ValueError("its dequantize makes 16 bits of them")
-    return _plain("mxfp4")._replace(of=(EXPERTS,))
+    return _plain("mxfp4").replace(of=(EXPERTS,))
 
 
 def _compressed_tensors(fields: Mapping[str, Any]) -> Quantization:

@@ -6,10 +6,9 @@ any other value is refused. What transformers' class of that kind does not have 
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 
 from napkin.errors import printable
+from napkin.record import NOTHING, Record
 from napkin.specs.config import Config
 from napkin.specs.model import Model
 
@@ -55,8 +54,7 @@ ONLY: Mapping[str, Values] = {
 }
 
 
-@dataclass(frozen=True)
-class Reader:
+class Reader(Record):
     """Reads one kind of model: what it `reads` is counted, what it `ignores` changes no count,
     and `only` are the values that a field may have. All others of transformers' class: none."""
 
@@ -64,10 +62,10 @@ class Reader:
     model: Callable[[Config], Model]
     reads: frozenset[str]
     ignores: frozenset[str]
-    only: Mapping[str, Values] = field(default_factory=dict)
+    only: Mapping[str, Values] = NOTHING
     # Where the kind is typed as a shape: its names for the letters that it calls otherwise than
     # most; None where it has more sizes than letters.
-    letters: Mapping[str, str] | None = field(default_factory=dict)
+    letters: Mapping[str, str] | None = NOTHING
     alternates: bool = False  # some layers have a window unless it is said
     classes: str = ""  # what the names of transformers' classes of that kind begin with
 
@@ -85,7 +83,7 @@ class Reader:
         shown = ", ".join(strange[:NAMED])
         rest = f" and {len(strange) - NAMED} more" if len(strange) > NAMED else ""
         note = f"not counted, as transformers' {self.kind} has no such fields: {shown}{rest}"
-        return replace(found, notes=(*found.notes, note))
+        return found.replace(notes=(*found.notes, note))
 
     def strange(self, config: Config) -> list[str]:
         """Fields that say something (neither null nor false, none nor empty) and are no one's."""
@@ -98,7 +96,7 @@ def reader(
     *,
     ignores: str = "",
     only: Mapping[str, Values] | None = None,
-    letters: Mapping[str, str] | None = MappingProxyType({}),
+    letters: Mapping[str, str] | None = NOTHING,
     alternates: bool = False,
     classes: str = "",
 ) -> Callable[[Callable[[Config], Model]], Reader]:

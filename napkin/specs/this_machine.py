@@ -1,9 +1,9 @@
 """The GPU of this machine, as its driver's files name it: no torch, no other program."""
 
 from pathlib import Path
-from typing import NamedTuple
 
 from napkin.errors import NapkinError
+from napkin.record import Record
 
 NAME = "here"
 
@@ -12,7 +12,7 @@ NVIDIA = "proc/driver/nvidia/gpus/*/information"  # has a line `Model: NVIDIA H1
 AMD = "sys/class/drm/card*/device/product_name"
 
 
-class Found(NamedTuple):
+class Found(Record):
     """A device's name and the file that gives it."""
 
     name: str

@@ -1,6 +1,5 @@
 """Memory of a training step, against what others measured and published."""
 
-import dataclasses
 from typing import Any, cast
 
 import pytest
@@ -170,8 +169,8 @@ def test_full_size_models_keep_what_was_measured(case: dict[str, Any]) -> None:
     model = found(i["model"])
     if "gelu" in i:
         assert model.mlp is not None
-        mlp = model.mlp._replace(activation=i["gelu"])
-        model = dataclasses.replace(model, mlp=mlp)
+        mlp = model.mlp.replace(activation=i["gelu"])
+        model = model.replace(mlp=mlp)
     full = i.get("checkpoint") == "full"
     recompute = "full" if full else "none"
     kept = layouts.kept(model, i["B"], i["T"], i["s"], recompute=recompute)

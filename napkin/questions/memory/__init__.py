@@ -1,11 +1,10 @@
 """What does a training step keep on one GPU, phase by phase, and does it fit?"""
 
-from typing import Any
-
 from napkin.questions import options
 from napkin.questions.answer import Answer, Report
 from napkin.questions.memory import scenario
 from napkin.questions.memory.answering import answered
+from napkin.questions.memory.scenario import Settings
 from napkin.questions.options import Text
 
 DOES_NOT_FIT = 3  # the exit code, where a script asks for one
@@ -43,31 +42,51 @@ def memory(
 
     Options as on the command line, as text or numbers. Raises NapkinError.
     """
-    options_given = locals().items()  # 0 is a value, and equal to False
-    given = {
-        name: value for name, value in options_given if value is not None and value is not False
-    }
+    settings = Settings(
+        params=params,
+        model=model,
+        gpus=gpus,
+        hardware=hardware,
+        memory=memory,
+        precision=precision,
+        optimizer=optimizer,
+        bytes_per_param=bytes_per_param,
+        zero=zero,
+        micro_batch=micro_batch,
+        seq_len=seq_len,
+        grad_accum=grad_accum,
+        recompute=recompute,
+        attention=attention,
+        norm=norm,
+        step=step,
+        chunked_loss=chunked_loss,
+        bucket_view=bucket_view,
+        activations=activations,
+        fit=fit,
+        inference=inference,
+        context=context,
+        batch=batch,
+        double_quant=double_quant,
+    )
     options.switch("exit_code", exit_code)
-    answer = _answer(given)
+    answer = _answer(settings)
     fits = bool(answer.result["fits"])
     return Report("memory", [answer], exit_code=DOES_NOT_FIT if exit_code and not fits else 0)
 
 
-def _answer(given: dict[str, Any]) -> Answer:
+def _answer(asked: Settings) -> Answer:
     # Loaded here: most calls do without all three.
-    if given.pop("inference", False):
+    if options.switch("inference", asked.inference):
         from napkin.questions.memory.serving import inference
 
-        return inference(given)
-    for option in ("context", "batch", "double_quant"):
-        if option in given:
-            raise options.error(option, "goes with --inference")
-    if "fit" in given:
+        return inference(asked)
+    asked.refuse(("context", "batch", "double_quant"), "goes with --inference")
+    if asked.fit is not None:
         from napkin.questions.memory.fit import fitted
 
-        return fitted(given)
-    if "bytes_per_param" in given:
+        return fitted(asked)
+    if asked.bytes_per_param is not None:
         from napkin.questions.memory.by_sum import by_sum
 
-        return by_sum(given)
-    return answered(scenario.read(given))
+        return by_sum(asked)
+    return answered(scenario.read(asked))

@@ -1,19 +1,17 @@
 """Parameters times a sum of bytes that is given: no kinds, no phases."""
 
-from typing import Any
-
 from napkin import units
 from napkin.accounting import memory as formulas
 from napkin.accounting.notation import letter
 from napkin.quantity import Quantity
-from napkin.questions import options
 from napkin.questions.answer import Answer, Words
 from napkin.questions.memory import scenario
 from napkin.questions.memory.answering import fits_in, on_how_many, result_of
+from napkin.questions.memory.scenario import Settings
 from napkin.questions.peak import both_readings
 from napkin.questions.workload import sum_given
 
-BESIDE_A_SUM = ("params", "model", "gpus", "hardware", "memory", "bytes_per_param", "exit_code")
+BESIDE_A_SUM = ("params", "model", "gpus", "hardware", "memory", "bytes_per_param")
 
 
 def shared_by(ranks: int) -> Quantity | None:
@@ -21,13 +19,12 @@ def shared_by(ranks: int) -> Quantity | None:
     return letter("n_dp", "data-parallel ranks", ranks) if ranks > 1 else None
 
 
-def by_sum(given: dict[str, Any]) -> Answer:
+def by_sum(settings: Settings) -> Answer:
     """Raises NapkinError for a setting that the sum holds already."""
-    for option in given:
-        if option not in BESIDE_A_SUM:
-            raise options.error(option, "--bytes-per-param already says the sum; leave one out")
-    asked = scenario.read({k: v for k, v in given.items() if k != "bytes_per_param"})
-    s = sum_given(given["bytes_per_param"])
+    others = [option for option in settings.given if option not in BESIDE_A_SUM]
+    settings.refuse(others, "--bytes-per-param already says the sum; leave one out")
+    asked = scenario.read(settings)
+    s = sum_given(settings.bytes_per_param)
     ranks = shared_by(asked.setup.ranks)
     total = formulas.split("peak", "training state", s * asked.N, ranks)
     result = result_of(asked.capacity, total.value, "states", {})

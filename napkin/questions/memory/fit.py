@@ -1,15 +1,14 @@
 """The question turned round: the largest micro-batch, sequence or model, the fewest GPUs."""
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 from napkin import parsing, units
-from napkin.quantity import given as input_of
 from napkin.questions import options
 from napkin.questions.answer import Answer
 from napkin.questions.memory import scenario
 from napkin.questions.memory.answering import answered
-from napkin.questions.memory.scenario import Scenario
+from napkin.questions.memory.scenario import Scenario, Settings
 from napkin.specs.model import Stack
 
 WAYS = ("micro-batch", "seq-len", "params", "gpus")
@@ -17,44 +16,43 @@ MOST = 2**40  # of anything that is searched
 MANY = 2**16  # GPUs, where more change nothing
 
 
-def fitted(given: dict[str, Any]) -> Answer:
+def fitted(asked: Settings) -> Answer:
     """The answer at the setting that fits. Raises NapkinError where nothing is asked for."""
-    way = options.choice("fit", given.pop("fit"), WAYS)
-    option = way.replace("-", "_")
-    if "bytes_per_param" in given:
-        raise options.error("bytes_per_param", "goes without --fit; write --precision, --optimizer")
-    if option in given:
-        raise options.error(option, "--fit asks for it; leave one out")
-    if option == "params":
-        return _params(given)
-    asked = scenario.read(given)
-    if option == "gpus":
-        return _gpus(asked, "zero" in given)
-    if asked.about is None:
+    way = options.choice("fit", asked.fit, WAYS)
+    asked.refuse(("bytes_per_param",), "goes without --fit; write --precision, --optimizer")
+    asked.refuse((way.replace("-", "_"),), "--fit asks for it; leave one out")
+    if way == "params":
+        return _params(asked)
+    at = scenario.read(asked)
+    if way == "gpus":
+        return _gpus(at, asked.zero is not None)
+    if at.about is None:
         raise options.error("fit", f"{way} needs --model")
-    if option == "seq_len" and isinstance(asked.about, Stack):
-        raise options.error("fit", f"{asked.about.name} knows no sequences; write micro-batch")
-    most = largest(lambda value: asked.changed(option, value).fits)
+    if way == "micro-batch":
+        return _largest(way, at.with_micro_batch)
+    if isinstance(at.about, Stack):
+        raise options.error("fit", f"{at.about.name} knows no sequences; write micro-batch")
+    return _largest(way, at.with_seq_len)
+
+
+def _largest(way: str, at: Callable[[int], Scenario]) -> Answer:
+    most = largest(lambda value: at(value).fits)
     if most == 0:
-        return answered(asked.changed(option, 1), f"no {way} fits, not even 1: ")
-    at = asked.changed(option, most)
-    return answered(at, f"{way} {most:,} is the largest that fits{at.tightly}: ")
+        return answered(at(1), f"no {way} fits, not even 1: ")
+    return answered(at(most), f"{way} {most:,} is the largest that fits{at(most).tightly}: ")
 
 
-def _params(given: dict[str, Any]) -> Answer:
-    if "model" in given:
+def _params(asked: Settings) -> Answer:
+    if asked.model is not None:
         raise options.error("fit", "params goes without --model: its size is what is asked for")
-    asked = scenario.read({**given, "params": parsing.FEWEST})
-
-    def with_params(N: int) -> Scenario:
-        of = input_of("N", "parameters", N, "param", "--fit")
-        return asked._replace(N=of, inputs=asked.inputs | {"params": N})
-
-    most = largest(lambda N: with_params(N).fits, most=2**60)
+    smallest = scenario.read(asked.replace(params=parsing.FEWEST))
+    at = partial(smallest.with_params, source="--fit")
+    most = largest(lambda N: at(N).fits, most=2**60)
     if most >= 2**60:
         raise options.error("gpus", "more than any model fills; write fewer")
-    at = with_params(most)
-    return answered(at, f"{units.count(most)} parameters are the most that fit{at.tightly}: ")
+    return answered(
+        at(most), f"{units.count(most)} parameters are the most that fit{at(most).tightly}: "
+    )
 
 
 def _gpus(asked: Scenario, stage_given: bool) -> Answer:

@@ -1,6 +1,6 @@
 """What `memory` is asked: the model or its parameters, the layout, and what was assumed."""
 
-from typing import Any, NamedTuple
+from collections.abc import Container
 
 from napkin import parsing
 from napkin.accounting import step
@@ -11,10 +11,13 @@ from napkin.accounting.parameters import parameters
 from napkin.accounting.step import Step
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity
+from napkin.quantity import given as input_of
 from napkin.questions import options, workload
 from napkin.questions.answer import Inputs
 from napkin.questions.capacity import TIGHT, Capacity, capacity_of
 from napkin.questions.examples import MEMORY
+from napkin.questions.options import Text
+from napkin.record import Record
 from napkin.specs import models, optimizers
 from napkin.specs.model import LANGUAGE, Model, Stack
 
@@ -41,10 +44,50 @@ WINDOWED = {
     ],
 }
 
-Given = dict[str, Any]
+
+class Settings(Record):
+    """The options as they were given, text or numbers; None or False where they were not."""
+
+    params: Text | None = None
+    model: str | None = None
+    gpus: Text | None = None
+    hardware: str | None = None
+    memory: Text | None = None
+    precision: str | None = None
+    optimizer: str | None = None
+    bytes_per_param: Text | None = None
+    zero: Text | None = None
+    micro_batch: Text | None = None
+    seq_len: Text | None = None
+    grad_accum: Text | None = None
+    recompute: str | None = None
+    attention: str | None = None
+    norm: str | None = None
+    step: str | None = None
+    chunked_loss: bool = False
+    bucket_view: bool = False
+    activations: str | None = None
+    fit: str | None = None
+    inference: bool = False
+    context: Text | None = None
+    batch: Text | None = None
+    double_quant: bool = False
+
+    @property
+    def given(self) -> list[str]:
+        """The names of those that were."""
+        # By identity: 0 is a value, and equal to False.
+        fields = self.__dict__.items()
+        return [name for name, value in fields if value is not None and value is not False]
+
+    def refuse(self, names: Container[str], problem: str) -> None:
+        """Raises NapkinError for the first of them that was given."""
+        for option in self.given:
+            if option in names:
+                raise options.error(option, problem)
 
 
-class Scenario(NamedTuple):
+class Scenario(Record):
     """One scenario."""
 
     about: Model | Stack | None
@@ -67,13 +110,13 @@ class Scenario(NamedTuple):
 
     def on(self, gpus: int, zero: int) -> "Scenario":
         """The same on other GPUs."""
-        setup = self.setup._replace(ranks=gpus * self.capacity.devices, zero=zero)
-        return self._replace(setup=setup, gpus=gpus, inputs=self.inputs | {"gpus": gpus})
+        setup = self.setup.replace(ranks=gpus * self.capacity.devices, zero=zero)
+        return self.replace(setup=setup, gpus=gpus, inputs=self.inputs | {"gpus": gpus})
 
     def on_devices(self, devices: int) -> "Scenario":
         """The same on so many devices of torch, whatever packages they are in."""
         zero = self.setup.zero if devices > 1 else 0
-        return self._replace(setup=self.setup._replace(ranks=devices, zero=zero))
+        return self.replace(setup=self.setup.replace(ranks=devices, zero=zero))
 
     @property
     def fits(self) -> bool:
@@ -85,36 +128,38 @@ class Scenario(NamedTuple):
         """What to add to a word that it fits."""
         return ", tightly" if self.capacity.verdict(self.step(PLAIN).peak.bytes) == TIGHT else ""
 
-    def changed(self, name: str, value: Any) -> "Scenario":
-        """The same with another micro-batch or sequence length."""
-        setup = self.setup._replace(**{name: value})
-        return self._replace(setup=setup, inputs=self.inputs | {name: value})
+    def with_micro_batch(self, sequences: int) -> "Scenario":
+        """The same but for that."""
+        setup = self.setup.replace(micro_batch=sequences)
+        return self.replace(setup=setup, inputs=self.inputs | {"micro_batch": sequences})
+
+    def with_seq_len(self, tokens: int) -> "Scenario":
+        """The same but for that."""
+        setup = self.setup.replace(seq_len=tokens)
+        return self.replace(setup=setup, inputs=self.inputs | {"seq_len": tokens})
+
+    def with_params(self, params: int, source: str) -> "Scenario":
+        """The same but for that."""
+        N = input_of("N", "parameters", params, "param", source)
+        return self.replace(N=N, inputs=self.inputs | {"params": params})
 
 
-def read(given: Given) -> Scenario:
+def read(asked: Settings) -> Scenario:
     """Raises NapkinError."""
-    about, N = model(given)
-    if about is None:
-        for option in OF_A_MODEL:
-            if option in given:
-                raise options.error(option, "goes with --model: --params shows the states alone")
-    if isinstance(about, Stack):
-        for option in OF_A_TRANSFORMER:
-            if option in given:
-                raise options.error(option, f"does nothing to {about.name}: it is matrices alone")
-    if isinstance(about, Model) and about.head is not LANGUAGE and "chunked_loss" in given:
-        raise options.error("chunked_loss", f"does nothing to {about.name}: it has no logits of V")
-    gpus = options.read("gpus", given.get("gpus", 1), parsing.whole)
+    about, N = model(asked)
+    _refuse_what_it_lacks(about, asked)
+    gpus = options.read("gpus", asked.gpus, parsing.whole, 1)
     precision, p = options.read(
-        "precision", given.get("precision", DEFAULT_PRECISION), optimizers.precision
+        "precision", asked.precision, optimizers.precision, DEFAULT_PRECISION
     )
     optimizer, o = options.read(
-        "optimizer", given.get("optimizer", DEFAULT_OPTIMIZER), optimizers.optimizer
+        "optimizer", asked.optimizer, optimizers.optimizer, DEFAULT_OPTIMIZER
     )
-    where = capacity_of(given.get("hardware"), given.get("memory"), None)
+    where = capacity_of(asked.hardware, asked.memory, None)
     ranks = gpus * where.devices
-    of_model = _of_model(about, given, o, precision)
-    setup = Layout(p, o, ranks, _zero(given, ranks), **of_model)
+    setup = Layout(p, o, ranks, _zero(asked.zero, ranks))
+    if about is not None:
+        setup = _laid_out(about, asked, setup, precision == "amp")
     inputs = {
         "params": N.value,
         "model": None if about is None else about.name,
@@ -123,13 +168,24 @@ def read(given: Given) -> Scenario:
         "precision": precision,
         "optimizer": optimizer,
         "zero": setup.zero,
-        **_settings(setup, about is not None),
+        **_of_a_model(setup, about is not None),
     }
     return Scenario(about, N, setup, where, precision, optimizer, gpus, inputs)
 
 
-def _settings(setup: Layout, of_model: bool) -> Given:
-    """Those that only a model has, null without one."""
+def _refuse_what_it_lacks(about: Model | Stack | None, asked: Settings) -> None:
+    """Settings that change nothing of it."""
+    if about is None:
+        asked.refuse(OF_A_MODEL, "goes with --model: --params shows the states alone")
+    if isinstance(about, Stack):
+        problem = f"does nothing to {about.name}: it is matrices alone"
+        asked.refuse(OF_A_TRANSFORMER, problem)
+    if isinstance(about, Model) and about.head is not LANGUAGE:
+        asked.refuse(("chunked_loss",), f"does nothing to {about.name}: it has no logits of V")
+
+
+def _of_a_model(setup: Layout, known: bool) -> Inputs:
+    """The inputs that only a model has, null without one."""
     settings = {
         "micro_batch": setup.micro_batch,
         "seq_len": setup.seq_len,
@@ -142,68 +198,55 @@ def _settings(setup: Layout, of_model: bool) -> Given:
         "bucket_view": setup.bucket_view,
         "activations": setup.formula,
     }
-    return settings if of_model else dict.fromkeys(settings)
+    return settings if known else dict.fromkeys(settings)
 
 
-def model(given: Given) -> tuple[Model | Stack | None, Quantity]:
+def model(asked: Settings) -> tuple[Model | Stack | None, Quantity]:
     """The model, or its parameters alone."""
-    params, name = given.get("params"), given.get("model")
-    if name is None and params is None:
+    if asked.model is None and asked.params is None:
         raise NapkinError(f"memory needs --model or --params, as in: {MEMORY}")
-    if name is None:
-        return None, options.quantity("params", params, parsing.count, "N", "parameters", "param")
-    if params is not None:
+    if asked.model is None:
+        label = "parameters"
+        return None, options.quantity("params", asked.params, parsing.count, "N", label, "param")
+    if asked.params is not None:
         raise options.error("params", "--model says it already; leave one out")
-    found = options.read("model", str(name), models.find)
-    return found, told(parameters(found).N, found.name)
+    about = options.read("model", str(asked.model), models.find)
+    return about, told(parameters(about).N, about.name)
 
 
-def _zero(given: Given, ranks: int) -> int:
+def _zero(stage: Text | None, ranks: int) -> int:
     """Everything sharded where there are several to share it."""
-    if "zero" not in given:
-        return 3 if ranks > 1 else 0
-    return int(options.choice("zero", str(given["zero"]), STAGES))
+    text = None if stage is None else str(stage)
+    return int(options.choice("zero", text, STAGES, "3" if ranks > 1 else "0"))
 
 
-def _of_model(
-    about: Model | Stack | None, given: Given, optimizer: optimizers.Optimizer, precision: str
-) -> Given:
-    """The settings that only a model has."""
-    if about is None:
-        return {}
-    tokens, _, _ = workload.sequence(about, given.get("seq_len"))
-    accumulated = options.read("grad_accum", given.get("grad_accum", 1), parsing.whole)
-    step = options.choice("step", given.get("step", "foreach"), STEPS)
-    if step == "fused" and not optimizer.fused:
+def _laid_out(about: Model | Stack, asked: Settings, setup: Layout, autocast: bool) -> Layout:
+    """With the settings that only a model has."""
+    tokens, _, _ = workload.sequence(about, asked.seq_len)
+    step = options.choice("step", asked.step, STEPS)
+    if step == "fused" and not setup.optimizer.fused:
         raise options.error(
             "step", "torch has no fused step of this optimizer; write foreach or loop"
         )
-    return {
-        "micro_batch": options.read("micro_batch", given.get("micro_batch", 1), parsing.whole),
-        "seq_len": 1 if isinstance(about, Stack) and "seq_len" not in given else tokens,
-        "grad_accum": accumulated,
-        "step": step,
-        "bucket_view": options.switch("bucket_view", given.get("bucket_view", False)),
-        **_how(about, given, tokens, precision),
-    }
-
-
-def _how(about: Model | Stack, given: Given, tokens: int, precision: str) -> Given:
-    """How the layers are written."""
-
-    def one(option: str, known: tuple[str, ...]) -> str:
-        return options.choice(option, given.get(option, known[0]), known)
-
-    formula = one("activations", FORMULAS)
+    formula = options.choice("activations", asked.activations, FORMULAS)
     usual = usual_attention(about, tokens) if formula == "measured" else "flash"
-    return {
-        "attention": options.choice("attention", given.get("attention", usual), ATTENTION),
-        "norm": one("norm", NORMS),
-        "recompute": one("recompute", workload.RECOMPUTE),
-        "chunked_loss": options.switch("chunked_loss", given.get("chunked_loss", False)),
-        "formula": formula,
-        "autocast": precision == "amp",
-    }
+    return Layout(
+        precision=setup.precision,
+        optimizer=setup.optimizer,
+        ranks=setup.ranks,
+        zero=setup.zero,
+        micro_batch=options.read("micro_batch", asked.micro_batch, parsing.whole, 1),
+        seq_len=1 if isinstance(about, Stack) and asked.seq_len is None else tokens,
+        grad_accum=options.read("grad_accum", asked.grad_accum, parsing.whole, 1),
+        step=step,
+        bucket_view=options.switch("bucket_view", asked.bucket_view),
+        attention=options.choice("attention", asked.attention, ATTENTION, usual),
+        norm=options.choice("norm", asked.norm, NORMS),
+        recompute=options.choice("recompute", asked.recompute, workload.RECOMPUTE),
+        chunked_loss=options.switch("chunked_loss", asked.chunked_loss),
+        formula=formula,
+        autocast=autocast,
+    )
 
 
 def _loss(about: Model) -> str:

@@ -1,7 +1,6 @@
 """What serving a model takes on one GPU: its weights and its KV cache, no more."""
 
 from functools import partial
-from typing import Any
 
 from napkin import parsing, units
 from napkin.accounting import serving
@@ -15,6 +14,7 @@ from napkin.questions.capacity import Capacity, capacity_of
 from napkin.questions.memory import scenario
 from napkin.questions.memory.answering import fits_in, on_how_many, result_of
 from napkin.questions.memory.by_sum import shared_by
+from napkin.questions.memory.scenario import Settings
 from napkin.questions.options import Text
 from napkin.questions.peak import both_readings
 from napkin.questions.workload import tokens_of, too_long
@@ -24,23 +24,22 @@ from napkin.specs.quantization import EXPERTS, FIELD, LINEARS, Quantization
 
 ALLOWED = (
     *("params", "model", "gpus", "hardware", "memory", "precision", "context", "batch"),
-    *("double_quant", "exit_code"),
+    *("double_quant", "inference"),
 )
 CACHED = "bf16"  # what keys and values are kept in, and weights that nobody quantises
 BITS_16 = dtypes.BITS[CACHED]
 
 
-def inference(options_given: dict[str, Any]) -> Answer:
+def inference(asked: Settings) -> Answer:
     """Bytes of one GPU. Raises NapkinError."""
-    for option in options_given:
-        if option not in ALLOWED:
-            raise options.error(option, "is a setting of training; leave --inference out")
-    about, N = scenario.model(options_given)
-    gpus = options.read("gpus", options_given.get("gpus", 1), parsing.whole)
-    how, source = _stored_as(about, options_given)
+    of_training = [option for option in asked.given if option not in ALLOWED]
+    asked.refuse(of_training, "is a setting of training; leave --inference out")
+    about, N = scenario.model(asked)
+    gpus = options.read("gpus", asked.gpus, parsing.whole, 1)
+    how, source = _stored_as(about, asked)
     W, N_q = _weights(about, N, how, source)
-    KV = _cache(about, options_given)
-    where = capacity_of(options_given.get("hardware"), options_given.get("memory"), None)
+    KV = _cache(about, asked)
+    where = capacity_of(asked.hardware, asked.memory, None)
     ranks = gpus * where.devices
     total = serving.on_one(W, KV, shared_by(ranks))
     inputs = {
@@ -50,8 +49,8 @@ def inference(options_given: dict[str, Any]) -> Answer:
         "hardware": where.hardware,
         "precision": how.precision,
         "double_quant": how.double,
-        "context": None if KV is None else _tokens(options_given),
-        "batch": None if KV is None else _sequences(options_given),
+        "context": None if KV is None else _tokens(asked),
+        "batch": None if KV is None else _sequences(asked),
     }
     cache = None if KV is None else KV.value / ranks
     kinds = {"weights": W.value / ranks, "kv_cache": cache}
@@ -65,7 +64,7 @@ def inference(options_given: dict[str, Any]) -> Answer:
         where,
         total,
         KV,
-        None if KV is None else _tokens(options_given),
+        None if KV is None else _tokens(asked),
         _said_of_weights(about, N, N_q, how, source),
     )
     return Answer("memory", inputs, result, words, (total,))
@@ -80,15 +79,15 @@ def _stored(text: Text) -> str:
     return name
 
 
-def _stored_as(about: Model | Stack | None, asked: dict[str, Any]) -> tuple[Quantization, str]:
+def _stored_as(about: Model | Stack | None, asked: Settings) -> tuple[Quantization, str]:
     """As --precision says; else as the model's file does, in 16 bits where it does not."""
     of_file = about.quantization if isinstance(about, Model) else None
-    double = options.switch("double_quant", asked.get("double_quant", False))
+    double = options.switch("double_quant", asked.double_quant)
     if of_file is not None and of_file.problem:
         of_file = None
-    if "precision" not in asked and of_file is not None and not double:
+    if asked.precision is None and of_file is not None and not double:
         return of_file, FIELD
-    precision = options.read("precision", asked.get("precision", CACHED), _stored)
+    precision = options.read("precision", asked.precision, _stored, CACHED)
     if double and precision != "nf4":
         raise options.error("double_quant", "goes with --precision nf4")
     if of_file is not None and of_file.precision == precision and not double:
@@ -141,16 +140,13 @@ def _said_of_weights(
     return notes
 
 
-def _cache(about: Model | Stack | None, asked: dict[str, Any]) -> Quantity | None:
+def _cache(about: Model | Stack | None, asked: Settings) -> Quantity | None:
     """Of --batch sequences of --context tokens, where the model's shape is known."""
     if about is None or isinstance(about, Stack):
-        for option in ("context", "batch"):
-            if option in asked:
-                raise options.error(option, "goes with the --model of a transformer")
+        asked.refuse(("context", "batch"), "goes with the --model of a transformer")
         return None
-    if "context" not in asked:
-        if "batch" in asked:
-            raise options.error("batch", "goes with --context")
+    if asked.context is None:
+        asked.refuse(("batch",), "goes with --context")
         return None
     T = given("T", "context", _tokens(asked), "1", "--context")
     B = given("B", "sequences", _sequences(asked), "1", "--batch")
@@ -175,12 +171,12 @@ def _cache(about: Model | Stack | None, asked: dict[str, Any]) -> Quantity | Non
     return serving.windowed_cache(serving.of_layers("KV_all", L_all, H_kv, hd, T, B, s), windowed)
 
 
-def _tokens(asked: dict[str, Any]) -> int:
-    return options.read("context", asked["context"], tokens_of)
+def _tokens(asked: Settings) -> int:
+    return options.read("context", asked.context, tokens_of)
 
 
-def _sequences(asked: dict[str, Any]) -> int:
-    return options.read("batch", asked.get("batch", 1), parsing.whole)
+def _sequences(asked: Settings) -> int:
+    return options.read("batch", asked.batch, parsing.whole, 1)
 
 
 def _words(

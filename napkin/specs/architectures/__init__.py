@@ -5,7 +5,6 @@ Checked against transformers 5.24's classes, parameter by parameter (tests/check
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 
 from napkin.errors import NapkinError, printable, quoted
 from napkin.specs import quantization
@@ -44,8 +43,7 @@ def model(fields: Fields, name: str, file: str, shown: Mapping[str, str] | None 
     # Beside a text part, the whole model's.
     both = (config, Config(fields, file))
     stored = next(filter(None, (quantization.of(each, experts is not None) for each in both)), None)
-    return replace(
-        found,
+    return found.replace(
         name=name,
         architecture=kind,
         head=head,

@@ -3,9 +3,8 @@
 The names are those of transformers 5.24's auto mappings (tests/checking/test_classes.py).
 """
 
-from typing import NamedTuple
-
 from napkin.errors import NapkinError, printable, quoted
+from napkin.record import Record
 from napkin.specs.architectures.readers import READERS
 from napkin.specs.config import MOST, Config, Fields
 from napkin.specs.model import LANGUAGE, Head
@@ -20,7 +19,7 @@ NO_TOKEN_CLASS = ("gemma3_text", "olmo2", "opt", "deepseek_v2")
 MULTIMODAL = "ForConditionalGeneration"
 
 
-class Class(NamedTuple):
+class Class(Record):
     """A class of transformers, by the model_type and the task that it is of."""
 
     name: str

@@ -1,10 +1,10 @@
 """What Llama and its kin have in common, as config.json says it."""
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from napkin.errors import quoted
+from napkin.record import Record
 from napkin.specs.activations import KEPT
 from napkin.specs.config import MOST_LAYERS, Config
 from napkin.specs.model import Attention, Experts, Latent, Mlp, Model, Rotary
@@ -17,7 +17,7 @@ WINDOW = " sliding_window layer_types "
 SWITCHED_WINDOW = " use_sliding_window sliding_window "
 
 
-class Sizes(NamedTuple):
+class Sizes(Record):
     """transformers' defaults; kv_heads None: as many as heads, head_dim None: d_model / heads."""
 
     vocab: int
@@ -67,7 +67,7 @@ def decoder(
         layers=layers,
         attention=_attention(config, default, d_model, latent, attention or {}),
         mlp=_mlp(config, default, kind, mlp or {}) if moe_layers < layers else None,
-        experts=replace(experts, activation=kind) if experts and moe_layers else None,
+        experts=experts.replace(activation=kind) if experts and moe_layers else None,
         moe_layers=moe_layers,
         windows=() if slides is None else _windows(config, layers, window, slides, listed),
         tied=config.flag("tie_word_embeddings", tied),

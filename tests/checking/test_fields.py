@@ -4,7 +4,6 @@ import dataclasses
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -94,8 +93,8 @@ def test_a_file_that_transformers_saves_has_no_field_that_is_not_known(kind: str
     saved = json.loads(transformers.AutoConfig.for_model(kind, **own).to_json_string(False))
     assert reader.strange(Config(saved, "config.json")) == []
     # All but the notes: what a saved deepseek_v3 predicts ahead is a default of its class.
-    read = replace(reader(Config(saved, "")), notes=())
-    assert read == reader(Config(own, ""))
+    read = reader(Config(saved, "")).replace(notes=())
+    assert repr(read) == repr(reader(Config(own, "")))
 
 
 class Asked(dict[str, Any]):

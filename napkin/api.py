@@ -42,7 +42,7 @@ def _writing_itself(
         a = question(*args, **options)
         if isinstance(a, Report):
             (a,) = a.answers
-        return Answer(a.question, a.inputs, a.result, a.say, a.steps, a.asides)
+        return Answer(a.question, a.inputs, a.result, a.say, a.steps, a.asides, a.napkin, a.summary)
 
     return ask
 

@@ -168,13 +168,13 @@ def in_symbols(q: Quantity) -> str:
 def in_numbers(q: Quantity, exact: bool = False) -> str:
     """The same formula in base units: `6 × 70e9 × 15e12`.
 
-    Inputs are exact; computed and observed values have four figures unless `exact`.
+    What was typed is exact; all else has four figures unless `exact`.
     """
 
     def number(leaf: Quantity) -> str:
-        computed = bool(leaf.args) or leaf.op == "observed"
+        typed = leaf.op == "coefficient" or leaf.source.startswith("--")
         whole = isinstance(leaf.value, int) and abs(leaf.value) < 10**6
-        digits = 4 if computed and not whole and not exact else None
+        digits = None if typed or whole or exact else 4
         text = units.engineering(leaf.value, digits)
         return f"({text})" if leaf.value < 0 else text
 

@@ -108,7 +108,9 @@ def test_max_model_says_what_bound_it_is() -> None:
         "the pooled bound: all state sharded over all GPUs, no activations, nothing else",
         "one GPU alone, unsharded, holds 5B; all 8 pool 640 GB (596 GiB)",
         "by the driver's own 85.52 GB (79.65 GiB) a GPU: 42.76B",
+        "other recipes: bf16 adamw 80B · mixed adam8bit 63.8B · fp32 sgd 80B",
         "mixed precision keeps 16 bytes too (2+2+4+4+4): it saves activations and time",
+        "with activations: napkin memory --gpus 8 --model ...",
     ]
 
 

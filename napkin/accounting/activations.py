@@ -170,7 +170,7 @@ def loss_backward(
         return None
     rows = B if loss.per == "sequence" else B * T
     formula = TWO_FP32 * (rows * loss.outputs)
-    return define("a_loss", "gradients of loss, log-softmax", formula, "B")
+    return define("a_loss", "gradient of logits", formula, "B")
 
 
 @lru_cache(maxsize=256)

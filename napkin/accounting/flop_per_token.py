@@ -119,7 +119,7 @@ def forward(symbol: str, label: str, weights: Quantity) -> Quantity:
 
 def forward_attention(w: Quantity, T: Quantity) -> Quantity:
     """FLOP/token of the scores and what they weigh, forward, every token seeing all T."""
-    label = "scores and their values"
+    label = "scores and values"
     return define("f_scores", label, FORWARD_ATTENTION * w * T, "FLOP/token")
 
 
@@ -301,6 +301,7 @@ def summary(parts: Parameters, source: str) -> Parameters:
         output=once_or_none(parts.output),
         projections=once_or_none(parts.projections),
         parts=parts.parts,
+        rows=parts.rows,
     )
 
 

@@ -10,7 +10,7 @@ from napkin.quantity import Quantity, ceil, coefficient, define
 def bytes_per_param(terms: Sequence[Quantity]) -> Quantity:
     """s in B/param: the sum of weights, gradients, master copy and moments
     (ZeRO 1910.02054, section 3.1)."""
-    return define("s", "training state per parameter", reduce(add, terms), "B/param")
+    return define("s", "state a parameter", reduce(add, terms), "B/param")
 
 
 def usable(M1: Quantity, reserve: Quantity) -> Quantity:

@@ -77,6 +77,7 @@ class Parameters(Record):
     output: Quantity | None  # the matmul of the head, tied or not
     projections: Quantity | None  # into and out of d
     parts: dict[str, int]  # all layers of each
+    rows: tuple[Part, ...]  # the same, with what one layer has
     outside: tuple[Quantity, ...] = ()  # of what is in no layer
     layer: tuple[Quantity, ...] = ()  # matmuls of one layer
     matmul: tuple[tuple[str, Quantity], ...] = ()  # what N_mm sums up, by part
@@ -106,6 +107,7 @@ def parameters(model: Model | Stack) -> Parameters:
         output=output,
         projections=parts[of.PROJECTIONS].one if of.PROJECTIONS in parts else None,
         parts={p.name: int(_in_all(p.layers, [p.held]).value) for p in held},
+        rows=tuple(held),
         outside=tuple(p.one for p in held if p.layers is None),
         layer=tuple(p.one for p in used if p.layers is not None),
         matmul=tuple((p.name, _in_all(p.layers, [p.multiplied])) for p in used),

@@ -1,7 +1,7 @@
 """What one GPU holds of a model's weights, gradients and optimizer state, sharded or not, and
 what a training step needs beside them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from napkin.accounting import operations as of
@@ -17,9 +17,10 @@ from napkin.record import Record
 from napkin.specs.model import Model, Stack
 from napkin.specs.optimizers import terms
 
-TWO_BLOCKS = coefficient(2, "1", "2 = at work + next")
+TWO_BLOCKS = coefficient(2, "1", "2 = now + next")
 TWO_PARTS = coefficient(2, "1", "2 = head + look-up")
 WEIGHTS, GRADIENTS, MASTER = "weights", "gradients", "master"
+STAGES = {WEIGHTS: 3, GRADIENTS: 2}  # of ZeRO, from which on ranks share it; all else from 1 on
 
 
 class States(Record):
@@ -29,7 +30,7 @@ class States(Record):
     gradients: Quantity
     master: Quantity | None
     optimizer: Quantity | None
-    g: Quantity  # B/param of a gradient
+    terms: Mapping[str, Quantity]  # B/param by kind
 
     @property
     def all(self) -> tuple[Quantity, ...]:
@@ -52,7 +53,8 @@ def states(N: Quantity, layout: Layout, source: str, notation: Notation = TRACED
         for term in terms(layout.precision, layout.optimizer)
     }
     moments = [q for symbol, q in each.items() if symbol not in (WEIGHTS, GRADIENTS, MASTER)]
-    first, second, third = (shared(layout, stage, notation) for stage in (1, 2, 3))
+    first = shared(layout, 1, notation)
+    second, third = (shared(layout, STAGES[kind], notation) for kind in (GRADIENTS, WEIGHTS))
     master = optimizer = None
     if MASTER in each:
         master = split("M", "fp32 master weights", each[MASTER] * N, first)
@@ -63,7 +65,7 @@ def states(N: Quantity, layout: Layout, source: str, notation: Notation = TRACED
         split("G", "gradients", each[GRADIENTS] * N, second),
         master,
         optimizer,
-        each[GRADIENTS],
+        each,
     )
 
 
@@ -81,7 +83,7 @@ def cast_gradients(N: Quantity, layout: Layout, notation: Notation = TRACED) -> 
         return None
     label = "bytes of a gradient that is stepped"
     g = notation.given("g_step", label, precision.master, "B/param", "fp32")
-    return split("cast", "gradients cast to fp32", g * N, shared(layout, 1, notation))
+    return split("cast", "gradients in fp32", g * N, shared(layout, 1, notation))
 
 
 def step_buffers(
@@ -180,7 +182,7 @@ def gradients(
     model: Model, counted: Counts, held: States, layout: Layout, notation: Notation = TRACED
 ) -> Gradients:
     """What there is of them at the moments of a backward pass."""
-    ranks, g = shared(layout, 2, notation), held.g
+    ranks, g = shared(layout, STAGES[GRADIENTS], notation), held.terms[GRADIENTS]
     head = tied = down = unshared = None
     if counted.output is not None:
         head = split("G_head", "gradient of the head", g * counted.output, ranks)
@@ -193,7 +195,7 @@ def gradients(
     if counted.positions is not None:
         left = left - counted.positions
     if ranks is not None:
-        label = "gradients of a block, not shared yet"
+        label = "gradients of a block"
         unshared = define("G_block", label, g * counted.layer, "B")
     elif layout.grad_accum == 1:
         weights = define("N_down", "parameters, last matrix", _down(model, notation), "param")

@@ -81,6 +81,11 @@ def _there(moment: Moment) -> Alive:
     return tuple([q for q in moment if q is not None])
 
 
+def _together(symbol: str, label: str, parts: Alive) -> Alive:
+    """Under one name where they are several."""
+    return (define(symbol, label, total(parts), "B"),) if len(parts) > 1 else parts
+
+
 def _fullest(always: Alive, name: str, flop: str, moments: Sequence[Moment]) -> Phase:
     """Of a phase, the moment in which most is alive."""
     several = [always + _there(moment) for moment in moments]
@@ -121,7 +126,8 @@ class _Transformer:
         kept = self.kept = act.of_model(model, B, T, layout, notation)
         self.notes = kept.notes
         self.in_layers = self.L * kept.block if again else self._in_layers()
-        self.A = define("A", "activations", total((self.in_layers, *kept.outside)), "B")
+        outside = _together("a_end", "activations outside layers", kept.outside)
+        self.A = define("A", "activations", total((self.in_layers, *outside)), "B")
         self.loss = None
         if not layout.chunked_loss:
             self.loss = act.loss_backward(model, B, T, notation)
@@ -143,7 +149,8 @@ class _Transformer:
 
     def _in_layers(self) -> Quantity:
         """What all layers keep, some of them more: under a window."""
-        in_layers = self.L * total(self.kept.layer.values())
+        parts = tuple(self.kept.layer.values())
+        in_layers = self.L * total(_together("a_layer", "activations of a layer", parts))
         if self.kept.window is None:
             return in_layers
         short = act.short_windows(self.model, self.layout.seq_len)
@@ -180,7 +187,7 @@ class _Transformer:
 
     def _backward(self, before: Quantity | None) -> list[Moment]:
         """In the last norm; in the last layer, whose MLP comes before its attention."""
-        label = "activations of the layers"
+        label = "kept by the layers"
         in_layers = define("A_layers", label, self.in_layers, "B")
         d = self.notation.letter("d", "d_model", self.model.d_model)
         early = self.gradients.head if before is None else before

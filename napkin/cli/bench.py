@@ -24,7 +24,7 @@ def bench(options: dict[str, Any]) -> None:
     gc.enable()  # this one runs for long
     with _the_first_speaks() as silent:
         if options.pop("list"):
-            where = {name: options.pop(name) for name in ("format", "output")}
+            where = {name: options.pop(name) for name in ("explain", "format", "output")}
             if any(value not in (None, False) for value in options.values()):
                 raise NapkinError("--list: measures nothing; leave the other options out")
             respond("figures", where, silent)

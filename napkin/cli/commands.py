@@ -5,7 +5,7 @@ from napkin.record import Record
 
 ASK, CLOSER, KNOWN, MEASURE = "Ask", "Look closer", "What is known", "Measure"
 PEAK = ("hardware", "dtype", "peak", "sparse")
-WRITTEN = ("format", "output")
+WRITTEN = ("explain", "format", "output")
 
 
 class Entry(Record):

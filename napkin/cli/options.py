@@ -204,6 +204,7 @@ OPTIONS = {
     "bench micro_batch": Option("COUNT", "Sequences of --model at a time (default 1)."),
     "no_save": Option("", "Keep no figure for the other questions."),
     "list": Option("", "Show the figures on file and measure nothing."),
+    "explain": Option("", "Every step of the working, with its reason and source.", OUTPUT),
     "format": Option("NAME", f"{' '.join(FORMATS)} (default table).", OUTPUT, "-f", FORMATS),
     "output": Option("FILE", "Write to a file; its suffix chooses the format.", OUTPUT, "-o"),
 }

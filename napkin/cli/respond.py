@@ -26,10 +26,12 @@ def respond(question: str, options: dict[str, Any], silent: bool = False) -> Non
     given = {name: value for name, value in options.items() if value is not None}
     output = given.pop("output", None)
     output = None if output == "-" else output
+    explain = bool(given.pop("explain", False))
     format = render.chosen(given.pop("format", None), output, question)
     target = None if output is None or silent else _opened(output)
     try:
         report = _asked(question, given)
+        report.explain = explain
         if not silent:
             _write(report, format, sys.stdout if target is None else target.file, target)
     except BaseException:

@@ -28,6 +28,20 @@ class Words:
     condition: str = ""  # what the headline holds under; an assumption is called one
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    settings: str = ""  # the second line: what else was given or assumed
+    details: list[str] = field(default_factory=list)  # notes that --explain shows
+    fails: bool = False  # the headline is bad news
+
+
+@dataclass(slots=True)
+class Table:
+    """Rows of text for answers that are figures, not a derivation."""
+
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    right: frozenset[str] = frozenset()  # the columns that align right
+    caption: str = ""  # what the numbers are in
+    more: Sequence[tuple[str, ...]] = ()  # rows that --explain shows too
 
 
 @dataclass(repr=False)
@@ -40,6 +54,8 @@ class Answer:
     say: Callable[[], Words]  # called when the words are read: a sweep reads only figures
     steps: tuple[Quantity, ...] = ()  # whose derivation is the working on the screen
     asides: tuple[Quantity, ...] = ()  # derived too; on the screen only as notes
+    napkin: tuple[Quantity, ...] = ()  # the steps a person would write; empty: all of them
+    summary: Table | None = None  # or a row for each part
 
     def __repr__(self) -> str:
         return printable(f"<{self.question}: {self.words.headline} {self.words.condition}>")
@@ -52,7 +68,7 @@ class Answer:
     @property
     def notes(self) -> list[str]:
         """What must be known to read the answer right."""
-        return self.words.notes
+        return [*self.words.notes, *self.words.details]
 
     @property
     def warnings(self) -> list[str]:
@@ -77,16 +93,6 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Table:
-    """Rows of text for answers that are figures, not a derivation."""
-
-    columns: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-    right: frozenset[str] = frozenset()  # the columns that align right
-    caption: str = ""  # what the numbers are in
-
-
-@dataclass(slots=True)
 class Report:
     """All that one command answers."""
 
@@ -94,5 +100,6 @@ class Report:
     answers: list[Answer]
     table: Table | None = None
     warnings: list[str] = field(default_factory=list)  # of no answer in particular
+    explain: bool = False  # every step and note on the screen
     exit_code: int = 0  # 130 for what an interrupted run had found
     files: tuple[Path, ...] = ()  # the hardware files, for who wants one to start from

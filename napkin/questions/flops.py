@@ -1,5 +1,6 @@
 """What does a token, a step or a run of this very model cost in FLOP?"""
 
+from collections.abc import Mapping
 from functools import partial
 
 from napkin import parsing, units
@@ -7,10 +8,10 @@ from napkin.accounting import compute, flop_per_token, lora
 from napkin.accounting.flop_per_token import AttentionCost, Pass, attention, training
 from napkin.accounting.parameters import Parameters, parameters
 from napkin.errors import NapkinError
-from napkin.quantity import Quantity, given
+from napkin.quantity import Quantity, derivation, given, in_symbols
 from napkin.questions import counting, options, workload
 from napkin.questions import models as known
-from napkin.questions.answer import Answer, Inputs, Words
+from napkin.questions.answer import Answer, Inputs, Table, Words
 from napkin.questions.examples import FLOPS
 from napkin.questions.options import Text
 from napkin.specs import models
@@ -66,7 +67,8 @@ def flops(
     steps = (*(totals.values() or (through.f,)),)
     asides = (parts.N, parts.N_act, *by_name.values(), *lengths)
     inputs = {"model": shape.name, "seq_len": length, **of, **inputs}
-    return Answer("flops", inputs, result, words, steps, asides)
+    summary = _table(through.f)
+    return Answer("flops", inputs, result, words, steps, asides, summary=summary)
 
 
 def _through(
@@ -144,7 +146,7 @@ def _words(
     said: list[str],
     warnings: list[str],
 ) -> Words:
-    size_said = str(parts.N)
+    size_said = units.count(parts.N.value)
     if parts.N_act is not parts.N:
         size_said += f", {units.count(parts.N_act.value)} active"
     condition = f"to train {model.name} ({size_said})"
@@ -152,16 +154,38 @@ def _words(
         assumed = " (assumed)" if T.source.endswith("(assumed)") else ""
         condition += f" on sequences of {T.value:,}{assumed}"
         said = [*known.windows_of(model), *said]
-    exact = by_name[EXACT].value
-    notes = [
-        f"{dashed(name):19}  {_ratio(f, exact)}  {CONVENTIONS[name]}" for name, f in by_name.items()
-    ]
+    notes = _alike(by_name)
     if lengths:
         tenth, half = (units.count(int(q.value)) for q in lengths)
         notes.append(f"attention is 10 % of all FLOP from {tenth} tokens, half of them from {half}")
     notes += said
-    return Words(" · ".join(map(str, (through.f, *totals.values()))), condition, notes, warnings)
+    details = [f"{dashed(name)} = {CONVENTIONS[name]}" for name in by_name]
+    headline = " · ".join(map(str, (through.f, *totals.values())))
+    return Words(headline, condition, notes, warnings, details=details)
 
 
-def _ratio(f: Quantity, exact: float) -> str:
-    return f"{units.humanize(f.value, 'FLOP'):>11}  {f.value / exact:.3f}"
+def _alike(by_name: Mapping[str, Quantity]) -> list[str]:
+    """The conventions, those that read alike on one line."""
+    names: dict[str, list[str]] = {}
+    for name, f in by_name.items():
+        share = f"{f.value / by_name[EXACT].value:.1%}".replace("%", " %")
+        figures = f"{units.humanize(f.value, 'FLOP'):>11}  {share:>7}"
+        names.setdefault(figures, []).append(dashed(name))
+    return [f"{', '.join(alike):24}  {figures}" for figures, alike in names.items()]
+
+
+def _table(f: Quantity) -> Table:
+    """What a token costs, part by part."""
+    rows = [
+        (
+            q.label,
+            in_symbols(q),
+            units.humanize(q.value, "FLOP"),
+            f"{q.value / f.value:.1%}".replace("%", " %"),
+        )
+        for q in derivation(f)
+        if q.args and q.unit == f.unit
+    ]
+    columns = ("", "working", "per token", "share")
+    caption = "2 = 1 multiply + 1 add of a weight; backward: gradients of both factors"
+    return Table(columns, rows, frozenset(columns[2:]), caption)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from napkin import units
+from napkin.accounting import compute
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity, given
 from napkin.questions import options
@@ -18,6 +19,11 @@ from napkin.specs.measured import Measured
 from napkin.specs.text_file import expanded
 
 LISTED = ("bf16", "fp8")
+# Rows that --explain shows.
+EXPLAINED = (
+    *("P_fp64_vector", "P_fp32_vector", "M_torch_1", "M_torch_2", "M_torch_3"),
+    *("L", "L₁", "L_peer", "L_any", "n_node", "n_link"),
+)
 RATE, BANDWIDTH = "FLOP/s/GPU", "B/s/GPU"
 NOTHING = "-"
 
@@ -122,12 +128,13 @@ def _words(device: Accelerator, wanted: str) -> Words:
     about = (names, device.architecture, device.form_factor, device.released)
     notes = how_found(device, wanted)
     notes += [f"device name: {name}" for name in device.device_names]
-    notes += [f"link: {device.interconnect.name}"] if device.interconnect else []
-    notes += [f"accumulate: {device.accumulate}"] if device.accumulate else []
-    notes += device.notes
+    details = [f"link: {device.interconnect.name}"] if device.interconnect else []
+    details += [f"accumulate: {device.accumulate}"] if device.accumulate else []
+    details += device.notes
     for block, texts in device.sources.items():
-        notes += [f"source of {block.replace('_', ' ')}: {text}" for text in texts]
-    return Words(device.name, " · ".join(filter(None, about)), notes)
+        details += [f"source of {block.replace('_', ' ')}: {text}" for text in texts]
+    notes.append("notes and sources: --explain")
+    return Words(device.name, " · ".join(filter(None, about)), notes, details=details)
 
 
 class _Row(NamedTuple):
@@ -265,10 +272,27 @@ def _one(device: Accelerator) -> Table:
     def line(row: _Row) -> str:
         return row.figure.source.rpartition(":")[2]
 
-    rows = [(row.label, row.said(), row.said_sparse(), line(row)) for row in _rows(device)]
+    def cells(row: _Row) -> tuple[str, ...]:
+        return row.label, row.said(), row.said_sparse(), line(row)
+
+    first = [row for row in _rows(device) if row.symbol not in EXPLAINED]
+    rest = [row for row in _rows(device) if row.symbol in EXPLAINED]
     columns = ("", "dense", "2:4 sparse", "line")
     caption = f"peaks in TFLOP/s; lines of {device.file}"
-    return Table(columns, rows, frozenset(columns[1:]), caption)
+    rows = [*map(cells, first), *_ridge(device)]
+    return Table(columns, rows, frozenset(columns[1:]), caption, more=[*map(cells, rest)])
+
+
+def _ridge(device: Accelerator) -> list[tuple[str, ...]]:
+    """FLOP a byte from which a matmul is bound by the peak (the roofline's ridge point)."""
+    peak = device.peak.get(DEFAULT_DTYPE)
+    if peak is None or device.memory_bandwidth is None:
+        return []
+    P = given("P", "peak", peak.dense.value, RATE, peak.dense.source)
+    bandwidth = device.memory_bandwidth
+    W = given("W", "memory bandwidth", bandwidth.value, BANDWIDTH, bandwidth.source)
+    ridge = compute.promised_ridge(P, W)
+    return [(f"ridge point, {DEFAULT_DTYPE}", str(ridge), "", "")]
 
 
 def _side_by_side(found: list[Accelerator]) -> Table:

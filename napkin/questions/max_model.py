@@ -1,5 +1,6 @@
 """How large a model fits into this many GPUs?"""
 
+from collections.abc import Sequence
 from functools import partial
 
 from napkin import parsing, units
@@ -18,6 +19,10 @@ DEFAULT_PRECISION = "fp32"
 DEFAULT_OPTIMIZER = "adamw"
 
 
+# Recipes that people ask for next.
+OTHERS = (("bf16", "adamw"), ("mixed", "adam8bit"), ("fp32", "sgd"))
+
+
 class _State(Record):
     """s in B/param and the recipe behind it."""
 
@@ -25,6 +30,7 @@ class _State(Record):
     said: str  # `fp32, adamw`
     inputs: Inputs
     notes: list[str]
+    others: Sequence[tuple[str, Quantity]] = ()  # s of other recipes
 
 
 def max_model(
@@ -65,7 +71,13 @@ def _state(precision: str | None, optimizer: str | None, bytes_per_param: Text |
     notes = [o.note] if o.note else []
     notes += _other_recipe(p_name, s, o)
     inputs = {"precision": p_name, "optimizer": o_name, "bytes_per_param": s.value}
-    return _State(s, f"{p_name} {o_name}", inputs, notes)
+    others = [(" ".join(recipe), _bytes(*recipe)) for recipe in OTHERS]
+    return _State(s, f"{p_name} {o_name}", inputs, notes, others)
+
+
+def _bytes(precision: str, optimizer: str) -> Quantity:
+    p, o = optimizers.PRECISIONS[precision], optimizers.OPTIMIZERS[optimizer]
+    return workload.bytes_per_param(p, o, f"--precision {precision} --optimizer {optimizer}")
 
 
 def _other_recipe(name: str, s: Quantity, o: optimizers.Optimizer) -> list[str]:
@@ -102,7 +114,7 @@ def _answer(n: Quantity, state: _State, of: Capacity) -> Answer:
         "params_replicated": int(N1.value),
     }
     words = partial(_words, n, state, of, M, N, N1)
-    return Answer("max-model", inputs, result, words, (N,), (N1,))
+    return Answer("max-model", inputs, result, words, (N,), (N1,), (state.s, M, N))
 
 
 def _words(
@@ -114,6 +126,7 @@ def _words(
         f"one GPU alone, unsharded, holds {units.count(N1.value)}; "
         f"all {n.value:,} pool {units.gb_and_gib(M.value)}",
     ]
+    others = [f"{name} {units.count(memory.largest_model(M, s).value)}" for name, s in state.others]
     if of.visible is not None:
         pool = memory.pooled(n, of.usable(of.visible))
         most = units.count(memory.largest_model(pool, state.s).value)
@@ -121,6 +134,12 @@ def _words(
     return Words(
         str(N),
         f"at most, on {n.value:,} × {of.said} · {state.said}",
-        [*notes, *state.notes, *of.notes],
+        [
+            *notes,
+            *([f"other recipes: {' · '.join(others)}"] if others else []),
+            *state.notes,
+            *of.notes,
+            f"with activations: napkin memory --gpus {n.value} --model ...",
+        ],
         both_readings(of.wanted, of.devices_meant, N, N.value / of.devices_meant),
     )

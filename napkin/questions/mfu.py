@@ -22,8 +22,9 @@ from napkin.record import Record
 from napkin.specs.conventions import CONVENTIONS, SIX_N
 
 # CS336 lecture 2: 50 % is good, 5 % is poor.
+GOOD = 0.5
 VERDICTS = (
-    (0.5, "good: 50 % and more is what to aim for"),
+    (GOOD, "good: 50 % and more is what to aim for"),
     (0.3, "fair: 50 % is good, 5 % is poor"),
     (0.05 + 1e-9, "low: 50 % is good, 5 % is poor"),
     (0.0, "poor: 50 % is good; something other than matmuls takes the time"),
@@ -210,7 +211,8 @@ def _answer(
     words = partial(_words, MFU, HFU, here, model, measured, promised)
     steps = tuple(q for q in (MFU, here, HFU) if q is not None)
     asides = () if r1 is None else (r1,)
-    return Answer("mfu", inputs, result, words, steps, asides)
+    rows = tuple(q for q in (f if model.counts else None, A, promised.P, *steps) if q is not None)
+    return Answer("mfu", inputs, result, words, steps, asides, rows)
 
 
 def _by_convention(MFU: Quantity, model: _Model) -> dict[str, float | None]:
@@ -274,7 +276,19 @@ def _words(
     counted = _how_counted(model)
     device = promised.accelerator.short_name
     notes += [*measured.notes, *promised.notes()]
+    if MFU.value < GOOD:
+        notes += _to_gain(MFU)
     return Words(headline, f"of {device} · {promised.kind}{counted}", notes, warnings)
+
+
+def _to_gain(MFU: Quantity) -> list[str]:
+    """What a good utilization would save, and how to find out what keeps it low."""
+    saved = 1 - MFU.value / GOOD
+    return [
+        f"at {GOOD:.0%} the same tokens would take {saved:.0%} less time".replace("%", " %"),
+        "why: napkin bench --model (your shapes' roof) · --recompute full (HFU) ·",
+        "     napkin memory --fit micro-batch",
+    ]
 
 
 def _how_counted(model: _Model) -> str:

@@ -7,6 +7,7 @@ from napkin.accounting.layer import Row
 from napkin.accounting.layer import rows as operations_of
 from napkin.accounting.operations import Kernels
 from napkin.accounting.parameters import Parameters, parameters
+from napkin.quantity import in_symbols
 from napkin.questions import options
 from napkin.questions.answer import Answer, Report, Table, Words
 from napkin.questions.examples import MODELS
@@ -104,7 +105,8 @@ def _answer(model: Model | Stack) -> Answer:
     }
     steps = (parts.N,) if parts.N_act is parts.N else (parts.N, parts.N_act)
     words = partial(_words, model, parts)
-    return Answer("models", {"model": model.name}, result, words, (*steps, parts.N_mm))
+    inputs, summary = {"model": model.name}, _table(model)
+    return Answer("models", inputs, result, words, (*steps, parts.N_mm), summary=summary)
 
 
 def windows_of(model: Model) -> list[str]:
@@ -115,18 +117,50 @@ def windows_of(model: Model) -> list[str]:
     ]
 
 
+def _table(model: Model | Stack) -> Table:
+    """A row for each part: of one layer (of experts, of one), of all, and its share."""
+    parts = parameters(model)
+    rows = [
+        (
+            part.name,
+            in_symbols(part.one),
+            units.count(part.one.value),
+            units.count(parts.parts[part.name]),
+            f"{parts.parts[part.name] / parts.N.value:.1%}".replace("%", " %"),
+        )
+        for part in parts.rows
+    ]
+    columns = ("", "working", "one", "all", "share")
+    return Table(columns, rows, frozenset(columns[2:]))
+
+
+def _shape(model: Model) -> str:
+    """`L 32 · d 4096 · H 32 (8 kv) × 128 · F 14336 · V 128256 · T 8192`."""
+    a = model.attention
+    kv = f" ({a.kv_heads} kv)" if a.latent is None and a.kv_heads != a.heads else ""
+    experts = model.experts
+    sizes = (
+        f"L {model.layers}",
+        f"d {model.d_model}",
+        f"H {a.heads}{kv} × {a.qk}",
+        f"F {model.mlp.width}" if model.mlp else "",
+        f"E {experts.count}, {experts.active} taken, of {experts.width}" if experts else "",
+        f"V {model.vocab}",
+        f"T {model.longest}" if model.longest else "",
+    )
+    return " · ".join(filter(None, sizes))
+
+
 def _words(model: Model | Stack, parts: Parameters) -> Words:
     active = "" if parts.N_act is parts.N else f", {units.count(parts.N_act.value)} active"
-    shares = [
-        f"{name} {units.count(size)} ({size / parts.N.value:.1%})"
-        for name, size in sorted(parts.parts.items(), key=lambda part: -part[1])
-    ]
-    notes = [" · ".join(shares)]
+    multiplied = f"a token multiplies {units.count(parts.N_mm.value)} of them"
     if isinstance(model, Stack):
-        return Words(str(parts.N), f"{model.name}", [*notes, *model.notes])
-    notes += windows_of(model)
+        return Words(str(parts.N), f"{model.name}", [multiplied, *model.notes])
+    notes = [multiplied, *windows_of(model)]
     hub = known.hub_names(model)
     if hub:
-        notes.append(f"on the Hugging Face hub: {', '.join(hub)}")
-    said = f"{model.name} · {model.architecture}"
-    return Words(f"{parts.N}{active}", said, [*notes, *model.notes])
+        notes.append(f"on the Hugging Face hub: {hub[0]}")
+    details = [f"on the hub too: {name}" for name in hub[1:]]
+    about = f"{model.name} · {model.architecture}"
+    notes += [*model.notes, "every step: --explain · operation by operation: --layer"]
+    return Words(f"{parts.N}{active}", about, notes, settings=_shape(model), details=details)

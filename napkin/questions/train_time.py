@@ -25,6 +25,7 @@ from napkin.specs.optimizers import OPTIMIZERS, PRECISIONS
 
 ASSUMED_MFU = "50%"
 
+OTHER_SHARES = (0.4, 0.3)  # beside an assumed one: what published runs reach more often
 COUNTED = "6ND: a matmul costs 2·m·n·p FLOP, once forward, twice backward; no attention"
 
 # fp32 AdamW keeps as much; max-model shows the terms of every recipe.
@@ -209,7 +210,7 @@ def _words(run: _Run, f: _Figures) -> Words:
     assumed = " (assumed)" if run.assumed else ""
     device = f"{run.n.value:,} × {run.promised.accelerator.short_name}"
     rates = f"{f.r} ({units.figures(f.r1.value)} per GPU)"
-    totals = [f"{f.h} · {f.C_pfs} · {rates}"]
+    totals = [f"{f.h} · {rates}"]
     if f.cost is not None:
         totals.append(f"{f.cost} at {run.price}")
     if f.E is not None:
@@ -219,7 +220,6 @@ def _words(run: _Run, f: _Figures) -> Words:
     state = f"{units.figures(STATE.value)} B × {size} = {f.S}"
     needs = f"states need at least {gpus}: {state} of training state"
     enough = run.n.value >= f.n_min.value
-    counted = run.workload.counted() or [COUNTED]
     return Words(
         units.long_time(f.t.value),
         f"if MFU is {run.MFU}{assumed} · {device} · {run.promised.kind}{run.workload.said}",
@@ -228,7 +228,8 @@ def _words(run: _Run, f: _Figures) -> Words:
             *totals,
             *([needs] if enough else []),
             *run.promised.notes(),
-            *counted,
+            *(run.workload.counted()),
+            *_next(run, f),
         ],
         [
             *([] if enough else [needs]),
@@ -236,4 +237,27 @@ def _words(run: _Run, f: _Figures) -> Words:
             *run.promised.warnings(),
             *run.promised.readings(f.t),
         ],
+        settings=_at_other_shares(run, f),
+        details=[str(f.C_pfs), *([] if run.workload.model else [COUNTED])],
     )
+
+
+def _at_other_shares(run: _Run, f: _Figures) -> str:
+    """The same run where its utilization was assumed, and is less."""
+    if not run.assumed:
+        return ""
+    times = (units.long_time(f.t.value * run.MFU.value / share) for share in OTHER_SHARES)
+    return " · ".join(
+        f"{time} at {share:.0%}".replace("%", " %")
+        for time, share in zip(times, OTHER_SHARES, strict=True)
+    )
+
+
+def _next(run: _Run, f: _Figures) -> list[str]:
+    """What to ask next."""
+    ways = [
+        "" if f.cost is not None else "cost: --price 2.50",
+        "your MFU: napkin mfu" if run.assumed else "",
+        "" if run.workload.model is not None else "your model: --model",
+    ]
+    return [" · ".join(filter(None, ways))] if any(ways) else []

@@ -147,7 +147,7 @@ def parameters(params: Text | None, active_params: Text | None) -> tuple[Quantit
 
 def sum_given(text: Text | None) -> Quantity:
     """s in B/param as --bytes-per-param says it."""
-    label = "training state per parameter"
+    label = "state a parameter"
     return options.quantity("bytes_per_param", text, parsing.bytes_per_param, "s", label, "B/param")
 
 

@@ -26,6 +26,8 @@ def text(report: Report) -> str:
 def _answer(answer: Answer) -> Iterator[str]:
     words = answer.words
     yield f"**{_plain(words.headline)}** {_plain(words.condition)}"
+    if words.settings:
+        yield _plain(words.settings)
     yield ""
     rows = [
         (
@@ -40,7 +42,7 @@ def _answer(answer: Answer) -> Iterator[str]:
     ]
     yield from _table(COLUMNS, rows)
     yield ""
-    yield from (f"- {_plain(note)}" for note in words.notes)
+    yield from (f"- {_plain(note)}" for note in answer.notes)
     yield from (f"- **Warning:** {_plain(warning)}" for warning in words.warnings)
     yield ""
 

@@ -1,6 +1,6 @@
 """What a person reads: the headline, the working under it, then what must be known."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TextIO
 
 from rich import box
@@ -15,10 +15,13 @@ from napkin.quantity import Quantity
 from napkin.questions.answer import Answer, Report, Table
 from napkin.render.console import console
 
-ACCENT = "cyan"  # symbols
-ATTENTION = "yellow"  # assumptions and warnings
+# Readable on a white ground and on a black one; nothing is said by a style alone.
+ACCENT = "bold"  # symbols
+ATTENTION = "italic"  # what is assumed
+WARNING = "bold"
 ASIDE = "dim"  # working
 STRONG = "bold"
+FAILS = "bold red"
 
 BETWEEN_COLUMNS = "   "
 SHORTEST_LABEL = 10
@@ -42,21 +45,31 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
         alone = report.answers[0] if len(report.answers) == 1 else None
         if alone:
             yield _headline(alone)
+            if alone.words.settings:
+                yield _assumptions(Text(), alone.words.settings)
             yield ""
         if report.table.rows:
-            yield _grid(report.table, width)
+            more = report.table.more if report.explain else ()
+            yield _grid(report.table, [*report.table.rows, *more], width)
         if report.table.caption:
             yield _text(report.table.caption, ASIDE)
         if alone:
-            yield from _remarks(alone)
+            yield from _remarks(alone, report.explain)
         return
     for number, answer in enumerate(report.answers):
         if number:
             yield ""
         yield _headline(answer)
+        if answer.words.settings:
+            yield _assumptions(Text(), answer.words.settings)
         yield ""
-        yield _working(answer, width)
-        yield from _remarks(answer)
+        if answer.summary is None or report.explain:
+            yield _working(answer, width, report.explain)
+        else:
+            yield _grid(answer.summary, answer.summary.rows, width)
+            if answer.summary.caption:
+                yield _text(answer.summary.caption, ASIDE)
+        yield from _remarks(answer, report.explain)
 
 
 def _text(words: str, style: str = "") -> Text:
@@ -65,20 +78,31 @@ def _text(words: str, style: str = "") -> Text:
 
 
 def _headline(answer: Answer) -> Text:
-    line = _text(answer.words.headline, STRONG)
-    if answer.words.condition:
-        line.append("  ")
-        before, assumed, after = printable(answer.words.condition).partition("(assumed)")
-        line.append(before, "not bold").append(assumed, f"not bold {ATTENTION}")
-        line.append(after, "not bold")
-    return line
+    line = _text(answer.words.headline, FAILS if answer.words.fails else STRONG)
+    if not answer.words.condition:
+        return line
+    return _assumptions(line.append("  "), answer.words.condition)
 
 
-def _working(answer: Answer, width: int) -> RichTable:
+def _assumptions(line: Text, words: str) -> Text:
+    """The words, with what is assumed marked."""
+    before, assumed, after = printable(words).partition("(assumed)")
+    plain = "not bold default"
+    return line.append(before, plain).append(assumed, f"{plain} {ATTENTION}").append(after, plain)
+
+
+def _steps(answer: Answer, explain: bool) -> Sequence[Quantity]:
+    if answer.napkin and not explain:
+        return answer.napkin
     # A count that was typed is in the headline and in the numbers; a rate has a row.
     derived = quantity.derivation(*answer.steps)
-    steps = [q for q in derived if q.args or "/" in q.unit or not q.source.startswith("--")]
-    rows = [(_text(s.symbol), _label(s), _formula(s), _text(str(s))) for s in steps]
+    return [q for q in derived if q.args or "/" in q.unit or not q.source.startswith("--")]
+
+
+def _working(answer: Answer, width: int, explain: bool) -> RichTable:
+    steps = _steps(answer, explain)
+    shown = set() if explain else {step.symbol for step in steps}
+    rows = [(_text(s.symbol), _label(s), _formula(s, shown), _text(str(s))) for s in steps]
     table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
     table.add_column("", style=ACCENT, overflow="fold")
     table.add_column("", overflow="fold", max_width=_left_for_labels(rows, 1, width))
@@ -107,24 +131,27 @@ def _label(step: Quantity) -> Text:
     return label
 
 
-def _formula(step: Quantity) -> Text:
+def _formula(step: Quantity, shown: Collection[str]) -> Text:
     if not step.args:
         return _text(step.source, ASIDE)
     working = _text(quantity.in_symbols(step))
+    if all(term in shown for term in working.plain.split(" + ")):
+        return working  # whose numbers stand above it
     return working.append(f"\n{printable(quantity.in_numbers(step))}", ASIDE)
 
 
-def _remarks(answer: Answer) -> Iterator[RenderableType]:
+def _remarks(answer: Answer, explain: bool) -> Iterator[RenderableType]:
     words = answer.words
-    if words.notes or words.warnings:
+    notes = answer.notes if explain else words.notes
+    if notes or words.warnings:
         yield ""
-    yield from (_text(note, ASIDE) for note in words.notes)
-    yield from (_text(f"warning: {warning}", ATTENTION) for warning in words.warnings)
+    yield from (_text(note, ASIDE) for note in notes)
+    yield from (_text(f"warning: {warning}", WARNING) for warning in words.warnings)
 
 
-def _grid(table: Table, width: int) -> RichTable:
+def _grid(table: Table, lines: Sequence[Sequence[str]], width: int) -> RichTable:
     grid = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
-    rows = [[_text(cell) for cell in row] for row in (table.columns, *table.rows)]
+    rows = [[_text(cell) for cell in row] for row in (table.columns, *lines)]
     for index, name in enumerate(table.columns):
         grid.add_column(
             rows[0][index],

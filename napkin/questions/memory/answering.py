@@ -6,6 +6,7 @@ from typing import Any
 
 from napkin import units
 from napkin.accounting import memory as formulas
+from napkin.accounting.napkin import working
 from napkin.accounting.notation import PLAIN
 from napkin.accounting.step import Phase, Step
 from napkin.quantity import Quantity
@@ -28,7 +29,7 @@ KINDS = (
     *("weights", "master_weights", "gradients", "optimizer"),
     *("activations", "loss", "temporaries"),
 )
-BAR = 20  # letters
+BAR = 40  # letters
 NOT_COUNTED = "workspaces, fragmentation"
 
 
@@ -43,7 +44,8 @@ def answered(asked: Scenario, headline: str = "") -> Answer:
     named = {each.symbol: each for phase in step.phases for each in phase.alive}
     kinds = (*step.states.all, step.activations, step.loss, *step.temporaries)
     asides = tuple(each for each in kinds if each is not None)
-    return Answer("memory", asked.inputs, result, words, (*named.values(), total), asides)
+    rows = working(step, asked.N, asked.setup)
+    return Answer("memory", asked.inputs, result, words, (*named.values(), total), asides, rows)
 
 
 def result_of(
@@ -83,32 +85,52 @@ def _phase(phase: Phase) -> dict[str, Any]:
 
 
 def _words(asked: Scenario, step: Step, total: Quantity, headline: str) -> Words:
-    peak = step.peak
-    what = PEAKS[peak.name]
     of = units.count(asked.N.value) if asked.about is None else asked.about.name
-    zero = f", ZeRO-{asked.setup.zero}" if asked.setup.ranks > 1 else ""
-    where = f"on each of {on_how_many(asked.gpus, asked.capacity)}{zero}"
-    condition = f"{what} · {of}, {asked.precision} {asked.optimizer} · {where}"
-    notes, warnings = fits_in(asked.capacity, total.value)
+    verdict, warnings = fits_in(asked.capacity, total.value)
     warnings += _both_readings(asked, total)
+    notes = ["states alone: --model shows activations and the phases of a step too"]
+    details = [*verdict, *_others(asked)]
     if asked.about is not None:
         warnings += too_long(asked.about, asked.setup.seq_len)
-        notes += _bars(step, asked.capacity.limit.bytes)
-    else:
-        notes.append("states alone: --model shows activations and the phases of a step too")
-    notes += _others(asked)
-    if asked.about is not None:
-        notes += [
-            *scenario.assumed(asked.about, asked.setup),
-            _not_counted(asked.capacity),
-            *step.notes,
-        ]
-        notes += [*asked.about.notes]
+        notes = [*_bars(step, asked.capacity.limit.bytes), _not_counted(asked.capacity)]
+        details += [*scenario.assumed(asked.about, asked.setup), *step.notes, *asked.about.notes]
     if asked.setup.optimizer.note:
-        notes.append(asked.setup.optimizer.note)
-    notes += asked.capacity.notes
-    said = units.gb_and_gib(total.value)
-    return Words(f"{headline}{said}", condition, notes, warnings)
+        details.append(asked.setup.optimizer.note)
+    return Words(
+        f"{headline}{verdict_of(asked.capacity, total.value)}",
+        f"{of} · {on_how_many(asked.gpus, asked.capacity)}",
+        notes,
+        warnings,
+        settings=_settings(asked, step),
+        details=[*details, *asked.capacity.notes],
+        fails=not asked.capacity.holds(total.value),
+    )
+
+
+def _settings(asked: Scenario, step: Step) -> str:
+    """What moves the answer most."""
+    setup = asked.setup
+    words = [f"{asked.precision} {asked.optimizer}", f"ZeRO-{setup.zero}" * (setup.ranks > 1)]
+    if asked.about is not None:
+        words.append(f"{setup.micro_batch:,} × {setup.seq_len:,} tokens")
+        words.append(f"{setup.recompute} recomputation" * (setup.recompute != "none"))
+    else:
+        words.append(PEAKS[step.peak.name])
+    words.append(room_of(asked.capacity, step.peak.bytes))
+    return " · ".join(filter(None, words))
+
+
+def verdict_of(capacity: Capacity, peak: float) -> str:
+    """`49.79 GB (46.37 GiB) fits in 83.48 GB`."""
+    verdict, room = capacity.verdict(peak), units.humanize(capacity.limit.bytes, "B")
+    words = {FITS: "fits in", DOES_NOT_FIT: "DOES NOT FIT in"}.get(verdict, "is tight in")
+    return f"{units.gb_and_gib(peak)} {words} {room}"
+
+
+def room_of(capacity: Capacity, peak: float) -> str:
+    """`33.68 GB to spare`."""
+    left = capacity.limit.bytes - peak
+    return f"{units.humanize(abs(left), 'B')} {'short' if left < 0 else 'to spare'}"
 
 
 def _both_readings(asked: Scenario, total: Quantity) -> list[str]:
@@ -135,26 +157,27 @@ def on_how_many(gpus: int, capacity: Capacity) -> str:
 def fits_in(capacity: Capacity, peak: float) -> tuple[list[str], list[str]]:
     """The verdict, as a note or as a warning."""
     verdict, limit = capacity.verdict(peak), capacity.limit
-    difference = units.humanize(abs(limit.bytes - peak), "B")
     of = f"{units.gb_and_gib(limit.bytes)}: {limit.said}"
     if verdict == DOES_NOT_FIT:
-        return [], [f"{verdict}: {difference} short of {of}"]
-    said = f"{verdict}: {difference} to spare of {of}"
+        return [], [f"{verdict}: {room_of(capacity, peak)} of {of}"]
+    said = f"{verdict}: {room_of(capacity, peak)} of {of}"
     if verdict == FITS:
         return [said], []
     return [], [f"{said}; fragmentation may end it"]
 
 
 def _bars(step: Step, capacity: float) -> list[str]:
-    """The phases of the step, each as long as what is alive in it."""
+    """The phases of the step, each as long as what is alive in it; `|` is what there is."""
     most = max(step.peak.bytes, capacity)
+    end = round(BAR * capacity / most)
     lines = []
-    for phase in step.phases:
-        bar = "█" * max(1, round(BAR * phase.bytes / most))
-        alive = " + ".join(each.symbol for each in phase.alive)
+    for phase in step.phases[:-1]:  # the last is as the first
+        length = max(1, round(BAR * phase.bytes / most))
+        bar = f"{'█' * length:{BAR}}"
+        bar = bar[:end] + ("|" if length <= end else "█") + bar[end:]
         size = units.humanize(phase.bytes, "B")
         mark = " < peak" if phase is step.peak else ""
-        lines.append(f"{phase.name:9} {phase.flop:3} {bar:{BAR}} {size:>9}  {alive}{mark}")
+        lines.append(f"{phase.name:9} {phase.flop:2} {bar} {size:>9}{mark}")
     return lines
 
 

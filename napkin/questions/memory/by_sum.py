@@ -6,7 +6,7 @@ from napkin.accounting.notation import letter
 from napkin.quantity import Quantity
 from napkin.questions.answer import Answer, Words
 from napkin.questions.memory import scenario
-from napkin.questions.memory.answering import fits_in, on_how_many, result_of
+from napkin.questions.memory.answering import fits_in, on_how_many, result_of, room_of, verdict_of
 from napkin.questions.memory.scenario import Settings
 from napkin.questions.peak import both_readings
 from napkin.questions.workload import sum_given
@@ -30,13 +30,19 @@ def by_sum(settings: Settings) -> Answer:
     result = result_of(asked.capacity, total.value, "states", {})
     inputs = asked.inputs | {"bytes_per_param": s.value, "precision": None, "optimizer": None}
     each = f"{units.figures(s.value)} bytes a parameter"
-    where = f"on each of {on_how_many(asked.gpus, asked.capacity)}"
+    where = on_how_many(asked.gpus, asked.capacity)
     shared = "" if ranks is None else ", all of it shared"
     condition = f"{each} × {units.count(asked.N.value)}{shared} · {where}"
-    notes, warnings = fits_in(asked.capacity, total.value)
+    verdict, warnings = fits_in(asked.capacity, total.value)
     meant = asked.capacity.devices_meant
     warnings += both_readings(asked.capacity.wanted, meant, total, total.value * meant)
     words = Words(
-        units.gb_and_gib(total.value), condition, [*notes, *asked.capacity.notes], warnings
+        verdict_of(asked.capacity, total.value),
+        condition,
+        [],
+        warnings,
+        settings=room_of(asked.capacity, total.value),
+        details=[*verdict, *asked.capacity.notes],
+        fails=not asked.capacity.holds(total.value),
     )
     return Answer("memory", inputs, result, lambda: words, (total,))

@@ -12,7 +12,7 @@ from napkin.questions import options
 from napkin.questions.answer import Answer, Words
 from napkin.questions.capacity import Capacity, capacity_of
 from napkin.questions.memory import scenario
-from napkin.questions.memory.answering import fits_in, on_how_many, result_of
+from napkin.questions.memory.answering import fits_in, on_how_many, result_of, room_of, verdict_of
 from napkin.questions.memory.by_sum import shared_by
 from napkin.questions.memory.scenario import Settings
 from napkin.questions.options import Text
@@ -63,11 +63,13 @@ def inference(asked: Settings) -> Answer:
         gpus,
         where,
         total,
+        W,
         KV,
-        None if KV is None else _tokens(asked),
+        asked,
         _said_of_weights(about, N, N_q, how, source),
     )
-    return Answer("memory", inputs, result, words, (total,))
+    rows = (W, total) if KV is None else (W, KV, total)
+    return Answer("memory", inputs, result, words, (total,), (), rows)
 
 
 def _stored(text: Text) -> str:
@@ -186,20 +188,42 @@ def _words(
     gpus: int,
     where: Capacity,
     total: Quantity,
+    W: Quantity,
     KV: Quantity | None,
-    tokens: int | None,
+    asked: Settings,
     of_weights: list[str],
 ) -> Words:
     of = units.count(N.value) if about is None else about.name
-    cache = "no cache: --context shows it" if KV is None else f"{KV} of cache"
-    condition = f"to serve {of} in {how.precision} · {cache} · on {on_how_many(gpus, where)}"
-    notes, warnings = fits_in(where, total.value)
+    verdict, warnings = fits_in(where, total.value)
+    cached = ""
+    if KV is not None:
+        cached = f" · {_sequences(asked):,} × {_tokens(asked):,} tokens in the cache"
+    notes = ["no cache: --context shows it"] if KV is None else _room(asked, W, KV, gpus, where)
     meant = where.devices_meant
     warnings += both_readings(where.wanted, meant, total, total.value * meant)
-    if about is not None and tokens is not None:
-        warnings += too_long(about, tokens)
-    notes += of_weights
+    if about is not None and KV is not None:
+        warnings += too_long(about, _tokens(asked))
+    details = [*of_weights, *verdict]
     if gpus * where.devices > 1:
         notes.append("split evenly, which few key-value heads may not allow")
     notes.append("weights and cache alone: no activations, no buffers of the engine")
-    return Words(units.gb_and_gib(total.value), condition, [*notes, *where.notes], warnings)
+    return Words(
+        verdict_of(where, total.value),
+        f"{of} · {on_how_many(gpus, where)}",
+        notes,
+        warnings,
+        settings=f"to serve in {how.precision}{cached} · {room_of(where, total.value)}",
+        details=[*details, *where.notes],
+        fails=not where.holds(total.value),
+    )
+
+
+def _room(asked: Settings, W: Quantity, KV: Quantity, gpus: int, where: Capacity) -> list[str]:
+    """What the cache takes, and how many sequences there is room for."""
+    sequence = KV.value / _sequences(asked)
+    token = units.humanize(sequence / _tokens(asked), "B")
+    ranks = gpus * where.devices
+    room = max(0, int((where.limit.bytes * ranks - W.value) // sequence))
+    return [
+        f"{token} a token · {units.humanize(sequence, 'B')} a sequence · {room:,} sequences fit"
+    ]

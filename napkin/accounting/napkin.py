@@ -1,0 +1,55 @@
+"""The peak of a training step as a person would write it down: bytes a parameter times parameters,
+then what else is alive."""
+
+from collections.abc import Mapping, Sequence
+
+from napkin.accounting.layout import Layout
+from napkin.accounting.memory import bytes_per_param, split
+from napkin.accounting.notation import TRACED
+from napkin.accounting.states import GRADIENTS, STAGES, shared
+from napkin.accounting.step import Step
+from napkin.accounting.sums import total
+from napkin.quantity import Quantity, define
+
+ROWS = 3  # beside the state's
+
+
+def working(step: Step, N: Quantity, layout: Layout) -> tuple[Quantity, ...]:
+    """s in B/param, then S and every other term of the peak in B, then their sum."""
+    terms, alive = step.states.terms, step.peak.alive
+    s = bytes_per_param(list(terms.values()))
+    unborn = None if step.states.gradients in alive else terms[GRADIENTS]
+    state = _state(s, terms, unborn, N, layout)
+    others = _few([q for q in alive if q not in step.states.all])
+    if not others:
+        return s, *state
+    return s, *state, *others, define("peak", "the sum", total((state[-1], *others)), "B")
+
+
+def _state(
+    s: Quantity,
+    terms: Mapping[str, Quantity],
+    unborn: Quantity | None,
+    N: Quantity,
+    layout: Layout,
+) -> tuple[Quantity, ...]:
+    """S of one GPU; before it, where ZeRO shares a part alone, what every GPU holds of it."""
+    held = {name: term for name, term in terms.items() if term is not unborn}
+    label = "training state" if unborn is None else "state at the peak"
+    there = s if unborn is None else s - unborn
+    ranks = {name: shared(layout, STAGES.get(name, 1), TRACED) for name in held}
+    whole = [term for name, term in held.items() if ranks[name] is None]
+    n = next((who for who in ranks.values() if who is not None), None)
+    if n is None or not whole:
+        return (split("S", label, there * N, n),)
+    s_all = define("s_all", "not shared", total(whole), "B/param")
+    return s_all, define("S", label, s_all * N + (there - s_all) * N / n, "B")
+
+
+def _few(others: Sequence[Quantity]) -> list[Quantity]:
+    """As they are, or the largest and the sum of the rest."""
+    if len(others) <= ROWS:
+        return list(others)
+    largest = sorted(others, key=lambda q: q.value, reverse=True)[: ROWS - 1]
+    rest = total([q for q in others if q not in largest])
+    return [*(q for q in others if q in largest), define("rest", "what else is alive", rest, "B")]

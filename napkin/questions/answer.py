@@ -30,7 +30,7 @@ class Words:
     warnings: list[str] = field(default_factory=list)
     settings: str = ""  # the second line: what else was given or assumed
     details: list[str] = field(default_factory=list)  # notes that --explain shows
-    fails: bool = False  # the headline is bad news
+    failure: str = ""  # the bad news of the headline, which the other formats warn of
 
 
 @dataclass(slots=True)
@@ -73,7 +73,8 @@ class Answer:
     @property
     def warnings(self) -> list[str]:
         """What is wrong or impossible about what was asked."""
-        return self.words.warnings
+        failure = [self.words.failure] if self.words.failure else []
+        return [*failure, *self.words.warnings]
 
     @property
     def derivation(self) -> list[dict[str, Any]]:

@@ -84,7 +84,7 @@ def _checked(file: str) -> Report:
     report = _shown([f"{path.parent}/{path.name}"])
     (answer,) = report.answers
     answer.words.condition += " · no problems found"
-    answer.warnings.extend(_doubts(accelerators.find(str(path.absolute()))))
+    answer.words.warnings.extend(_doubts(accelerators.find(str(path.absolute()))))
     return report
 
 

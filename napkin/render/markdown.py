@@ -43,7 +43,7 @@ def _answer(answer: Answer) -> Iterator[str]:
     yield from _table(COLUMNS, rows)
     yield ""
     yield from (f"- {_plain(note)}" for note in answer.notes)
-    yield from (f"- **Warning:** {_plain(warning)}" for warning in words.warnings)
+    yield from (f"- **Warning:** {_plain(warning)}" for warning in answer.warnings)
     yield ""
 
 

@@ -78,7 +78,7 @@ def _text(words: str, style: str = "") -> Text:
 
 
 def _headline(answer: Answer) -> Text:
-    line = _text(answer.words.headline, FAILS if answer.words.fails else STRONG)
+    line = _text(answer.words.headline, FAILS if answer.words.failure else STRONG)
     if not answer.words.condition:
         return line
     return _assumptions(line.append("  "), answer.words.condition)
@@ -103,7 +103,13 @@ def _working(answer: Answer, width: int, explain: bool) -> RichTable:
     steps = _steps(answer, explain)
     shown = set() if explain else {step.symbol for step in steps}
     rows = [(_text(s.symbol), _label(s), _formula(s, shown), _text(str(s))) for s in steps]
-    table = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    table = RichTable(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1),
+        show_edge=False,
+        show_header=explain,
+    )
     table.add_column("", style=ACCENT, overflow="fold")
     table.add_column("", overflow="fold", max_width=_left_for_labels(rows, 1, width))
     table.add_column("working", overflow="fold")

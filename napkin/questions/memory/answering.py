@@ -86,7 +86,7 @@ def _phase(phase: Phase) -> dict[str, Any]:
 
 def _words(asked: Scenario, step: Step, total: Quantity, headline: str) -> Words:
     of = units.count(asked.N.value) if asked.about is None else asked.about.name
-    verdict, warnings = fits_in(asked.capacity, total.value)
+    verdict, failure, warnings = fits_in(asked.capacity, total.value)
     warnings += _both_readings(asked, total)
     notes = ["states alone: --model shows activations and the phases of a step too"]
     details = [*verdict, *_others(asked)]
@@ -103,7 +103,7 @@ def _words(asked: Scenario, step: Step, total: Quantity, headline: str) -> Words
         warnings,
         settings=_settings(asked, step),
         details=[*details, *asked.capacity.notes],
-        fails=not asked.capacity.holds(total.value),
+        failure=failure,
     )
 
 
@@ -154,16 +154,16 @@ def on_how_many(gpus: int, capacity: Capacity) -> str:
     return said if capacity.devices == 1 else f"{gpus * capacity.devices:,} devices of {said}"
 
 
-def fits_in(capacity: Capacity, peak: float) -> tuple[list[str], list[str]]:
-    """The verdict, as a note or as a warning."""
+def fits_in(capacity: Capacity, peak: float) -> tuple[list[str], str, list[str]]:
+    """The verdict: as a note, as a failure, or as a warning."""
     verdict, limit = capacity.verdict(peak), capacity.limit
     of = f"{units.gb_and_gib(limit.bytes)}: {limit.said}"
+    words = f"{verdict}: {room_of(capacity, peak)} of {of}"
     if verdict == DOES_NOT_FIT:
-        return [], [f"{verdict}: {room_of(capacity, peak)} of {of}"]
-    said = f"{verdict}: {room_of(capacity, peak)} of {of}"
+        return [], words, []
     if verdict == FITS:
-        return [said], []
-    return [], [f"{said}; fragmentation may end it"]
+        return [words], "", []
+    return [], "", [f"{words}; fragmentation may end it"]
 
 
 def _bars(step: Step, capacity: float) -> list[str]:
@@ -171,7 +171,7 @@ def _bars(step: Step, capacity: float) -> list[str]:
     most = max(step.peak.bytes, capacity)
     end = round(BAR * capacity / most)
     lines = []
-    for phase in step.phases[:-1]:  # the last is as the first
+    for phase in step.phases[1:-1]:  # before and after it, the state alone is there
         length = max(1, round(BAR * phase.bytes / most))
         bar = f"{'█' * length:{BAR}}"
         bar = bar[:end] + ("|" if length <= end else "█") + bar[end:]

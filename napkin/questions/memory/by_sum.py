@@ -33,7 +33,7 @@ def by_sum(settings: Settings) -> Answer:
     where = on_how_many(asked.gpus, asked.capacity)
     shared = "" if ranks is None else ", all of it shared"
     condition = f"{each} × {units.count(asked.N.value)}{shared} · {where}"
-    verdict, warnings = fits_in(asked.capacity, total.value)
+    verdict, failure, warnings = fits_in(asked.capacity, total.value)
     meant = asked.capacity.devices_meant
     warnings += both_readings(asked.capacity.wanted, meant, total, total.value * meant)
     words = Words(
@@ -43,6 +43,6 @@ def by_sum(settings: Settings) -> Answer:
         warnings,
         settings=room_of(asked.capacity, total.value),
         details=[*verdict, *asked.capacity.notes],
-        fails=not asked.capacity.holds(total.value),
+        failure=failure,
     )
     return Answer("memory", inputs, result, lambda: words, (total,))

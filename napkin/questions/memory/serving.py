@@ -194,7 +194,7 @@ def _words(
     of_weights: list[str],
 ) -> Words:
     of = units.count(N.value) if about is None else about.name
-    verdict, warnings = fits_in(where, total.value)
+    verdict, failure, warnings = fits_in(where, total.value)
     cached = ""
     if KV is not None:
         cached = f" · {_sequences(asked):,} × {_tokens(asked):,} tokens in the cache"
@@ -214,7 +214,7 @@ def _words(
         warnings,
         settings=f"to serve in {how.precision}{cached} · {room_of(where, total.value)}",
         details=[*details, *where.notes],
-        fails=not where.holds(total.value),
+        failure=failure,
     )
 
 

@@ -1,0 +1,61 @@
+"""What a person sees: a usual question on a screen of 80 x 24, its answer in the first line."""
+
+import pytest
+
+from tests.cli.test_streams import terminal
+from tests.running import napkin
+
+COLUMNS, LINES = 80, 24 - 1  # the prompt takes one
+USUAL = (
+    "train-time --params 70e9 --tokens 15e12 --gpus 1024",
+    "train-time --model llama-3-8b --tokens 15T --gpus 1024 --price 2.50",
+    "max-model --gpus 8",
+    "memory --model llama-3-8b --gpus 8",
+    "memory --model llama-3-8b --gpus 8 --hardware rtx-4090",
+    "memory --params 8B --gpus 8",
+    "memory --inference --model llama-3-8b --context 8192 --batch 16",
+    "mfu --params 7B --tokens-per-second 9600 --gpus 1",
+    "mfu --model llama-3-70b --tokens-per-second-per-gpu 720 --seq-len 8192",
+    "flops --model llama-3-8b",
+    "models llama-3-8b",
+    "hardware h100",
+)
+
+
+@pytest.mark.parametrize("command", USUAL)
+def test_a_usual_answer_fits_on_one_screen(command: str) -> None:
+    lines = terminal(command, COLUMNS, NO_COLOR="1").splitlines()
+    assert len(lines) <= LINES
+    assert max(map(len, lines)) <= COLUMNS
+    assert len(napkin(command).out.splitlines()) <= LINES
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+@pytest.mark.parametrize("command", USUAL)
+def test_nothing_is_wider_than_the_terminal(command: str, columns: int) -> None:
+    for shown in (command, f"{command} --explain"):
+        lines = terminal(shown, columns, NO_COLOR="1").splitlines()
+        assert max(map(len, lines)) <= columns
+
+
+@pytest.mark.parametrize("command", USUAL)
+def test_explain_shows_more_and_the_other_formats_hold_all_of_it(command: str) -> None:
+    assert len(napkin(f"{command} --explain").out) > len(napkin(command).out)
+    for format in ("json", "markdown", "csv"):
+        plain = napkin(f"{command} --format {format}").out
+        assert napkin(f"{command} --explain --format {format}").out == plain
+
+
+@pytest.mark.parametrize(
+    ("command", "figure", "style"),
+    [
+        ("memory --params 1B", "fits in", "\x1b[1m"),
+        ("memory --params 70B", "DOES NOT FIT in", "\x1b[1;31m"),
+    ],
+)
+def test_what_fails_is_bold_and_red_and_said_in_words(
+    command: str, figure: str, style: str
+) -> None:
+    first = terminal(command, COLUMNS, FORCE_COLOR="1", TERM="xterm-256color").splitlines()[0]
+    assert first.startswith(style)
+    assert figure in first

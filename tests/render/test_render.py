@@ -37,8 +37,6 @@ def test_the_table_shows_the_working_under_the_headline() -> None:
     assert written(table) == (
         "14 GPUs  if all [is] sharded (assumed)\n"
         "\n"
-        "                           working            value\n"
-        "───────────────────────────────────────────────────\n"
         "M₁   memory [of] one GPU   card.yaml:4        80 GB\n"
         "n    GPUs | needed         16 × N / M₁           14\n"
         "       16 = 4 + 4 + 8      16 × 70e9 / 80e9\n"

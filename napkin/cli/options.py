@@ -102,8 +102,8 @@ OPTIONS = {
     # The state of training, and what one GPU holds of it.
     "precision": Option(
         "RECIPE",
-        f"{' '.join(RECIPES)} (default mixed). transformers' bf16=True is amp, DeepSpeed's bf16 "
-        "mixed, Megatron's --bf16 mixed-fp32-grads, FSDP amp. To serve, any precision, nf4 too.",
+        f"{' '.join(RECIPES)} (default mixed); transformers' bf16=True and FSDP: amp, DeepSpeed: "
+        "mixed, Megatron: mixed-fp32-grads. To serve, any precision, nf4 too.",
         ASSUMED,
         words=tuple(dict.fromkeys((*RECIPES, *PRECISIONS))),
     ),

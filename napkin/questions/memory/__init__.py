@@ -89,4 +89,4 @@ def _answer(asked: Settings) -> Answer:
         from napkin.questions.memory.by_sum import by_sum
 
         return by_sum(asked)
-    return answered(scenario.read(asked))
+    return answered(scenario.read(asked), settings=asked)

@@ -13,7 +13,7 @@ from napkin.quantity import Quantity
 from napkin.questions.answer import Answer, Words, value_of
 from napkin.questions.capacity import DOES_NOT_FIT, FITS, Capacity
 from napkin.questions.memory import scenario
-from napkin.questions.memory.scenario import Scenario
+from napkin.questions.memory.scenario import Scenario, Settings
 from napkin.questions.peak import both_readings
 from napkin.questions.workload import too_long
 
@@ -33,13 +33,16 @@ BAR = 40  # letters
 NOT_COUNTED = "workspaces, fragmentation"
 
 
-def answered(asked: Scenario, headline: str = "") -> Answer:
-    """The answer to these settings; `headline` in front of it where it answers --fit."""
+def answered(asked: Scenario, headline: str = "", settings: Settings | None = None) -> Answer:
+    """The answer to these settings; `headline` in front of it where it answers --fit.
+
+    `settings` are those that were given, where changes to them are to be shown.
+    """
     step = asked.step()
     peak = step.peak
     total = formulas.peak(PEAKS[peak.name], peak.alive)
     result = result_of(asked.capacity, total.value, peak.name, _by_kind(step), step.phases)
-    words = partial(_words, asked, step, total, headline)
+    words = partial(_words, asked, step, total, headline, settings)
     # All that the bars name has its row.
     named = {each.symbol: each for phase in step.phases for each in phase.alive}
     kinds = (*step.states.all, step.activations, step.loss, *step.temporaries)
@@ -84,7 +87,9 @@ def _phase(phase: Phase) -> dict[str, Any]:
     return {"phase": phase.name, "bytes": phase.bytes, "alive": alive}
 
 
-def _words(asked: Scenario, step: Step, total: Quantity, headline: str) -> Words:
+def _words(
+    asked: Scenario, step: Step, total: Quantity, headline: str, settings: Settings | None
+) -> Words:
     of = units.count(asked.N.value) if asked.about is None else asked.about.name
     verdict, failure, warnings = fits_in(asked.capacity, total.value)
     warnings += _both_readings(asked, total)
@@ -92,8 +97,14 @@ def _words(asked: Scenario, step: Step, total: Quantity, headline: str) -> Words
     details = [*verdict, *_others(asked)]
     if asked.about is not None:
         warnings += too_long(asked.about, asked.setup.seq_len)
-        notes = [*_bars(step, asked.capacity.limit.bytes), _not_counted(asked.capacity)]
+        notes = _bars(step, asked.capacity.limit.bytes)
         details += [*scenario.assumed(asked.about, asked.setup), *step.notes, *asked.about.notes]
+    if settings is not None:
+        from napkin.questions.memory import changes  # loaded where the words are read
+
+        notes += changes.lines(settings, asked)
+    if asked.about is not None:
+        notes.append(_not_counted(asked.capacity))
     if asked.setup.optimizer.note:
         details.append(asked.setup.optimizer.note)
     return Words(

@@ -1,0 +1,139 @@
+"""What would make it fit, or make room: other settings, each answered by the same question."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+
+from napkin import units
+from napkin.accounting.notation import PLAIN
+from napkin.errors import NapkinError
+from napkin.questions.capacity import Capacity
+from napkin.questions.memory import scenario
+from napkin.questions.memory.scenario import Scenario, Settings
+from napkin.questions.options import flag
+from napkin.record import Record
+from napkin.specs.model import Model
+
+SHOWN = 3
+WIDTH = 37  # letters of the options
+# What a change costs, cheapest first: nothing but other code, time, what is trained, machines.
+CODE, TIME, NUMBERS, BATCH, LENGTH, MACHINES = range(6)
+EXACT = "exact_full"
+FEWEST = "how many GPUs it takes: --fit gpus"
+
+Options = Mapping[str, str | bool]
+
+
+class Change(Record):
+    """Other settings, what they cost, and the peak in B that they lead to."""
+
+    options: Options
+    price: str
+    rank: int
+    more_flop: float = 0.0  # a share of the FLOP of training
+    peak: float = 0.0
+
+    @property
+    def typed(self) -> str:
+        """As options to copy."""
+        return " ".join(
+            flag(name) if value is True else f"{flag(name)} {value}"
+            for name, value in self.options.items()
+        )
+
+    def with_(self, other: "Change") -> "Change":
+        return Change(
+            {**self.options, **other.options},
+            ", ".join(dict.fromkeys((self.price, other.price))),
+            max(self.rank, other.rank),
+            self.more_flop + other.more_flop,
+        )
+
+
+def lines(settings: Settings, at: Scenario) -> list[str]:
+    """What fits where this does not, or what is nearest; where it fits, what makes most room."""
+    singles = list(_tried(settings, _singles(at)))
+    capacity = at.capacity
+    if capacity.holds(at.step(PLAIN).peak.bytes):
+        free = [each for each in singles if each.rank < BATCH]
+        return _written("less: ", sorted(free, key=lambda each: each.peak), capacity)
+    fitting = _cheapest(singles, capacity)
+    if len(fitting) < SHOWN:
+        too_large = [each for each in singles if not capacity.holds(each.peak)]
+        pairs = [a.with_(b) for a, b in combinations(too_large, 2) if _differ(a, b)]
+        tried = list(_tried(settings, pairs))
+        fitting += _cheapest(tried, capacity)
+        singles += tried
+    if fitting:
+        return _written("try:  ", fitting, capacity)
+    nearest = sorted(singles, key=lambda each: each.peak)[: SHOWN - 1]
+    return [*_written("near: ", nearest, capacity), FEWEST]
+
+
+def _singles(at: Scenario) -> Iterator[Change]:
+    """One setting changed."""
+    setup, model = at.setup, at.about
+    if isinstance(model, Model):
+        yield Change({"chunked_loss": True}, "a loss in chunks", CODE)
+        yield Change({"norm": "fused"}, "fused norms", CODE)
+        yield from _recomputing(model, setup.seq_len, setup.recompute)
+    if setup.ranks > 1:
+        for stage in range(setup.zero + 1, 4):
+            price = "1.5 x the traffic" if stage == 3 else "no more traffic"  # 1910.02054, 7
+            yield Change({"zero": str(stage)}, price, TIME if stage == 3 else CODE)
+    if at.optimizer == "adamw":
+        yield Change({"optimizer": "adam8bit"}, "8-bit moments", NUMBERS)
+    if at.precision != "bf16":
+        yield Change({"precision": "bf16"}, "bf16 states", NUMBERS)
+    if model is not None:
+        for sequences in sorted({setup.micro_batch // 2, 1} - {0, setup.micro_batch}):
+            yield Change({"micro_batch": str(sequences)}, "a smaller micro-batch", BATCH)
+        if setup.seq_len > 1:
+            yield Change({"seq_len": str(setup.seq_len // 2)}, "half the context", LENGTH)
+    if setup.zero or setup.ranks == 1:
+        yield Change({"gpus": str(2 * at.gpus)}, "twice as many", MACHINES)
+
+
+def _recomputing(model: Model, seq_len: int, now: str) -> Iterator[Change]:
+    """The forward pass again, or its attention; its price is FLOP."""
+    from napkin.accounting.flop_per_token import of_model  # which the answer itself goes without
+
+    totals = of_model(model, seq_len, "--seq-len")
+    for how, again in totals.again.items():
+        if now == "none" or (now, how) == ("selective", "full"):
+            more = again.value / totals.flop[EXACT].value
+            price = f"+{more:.0%} FLOP".replace("%", " %")
+            yield Change({"recompute": how}, price, TIME, more)
+
+
+def _tried(settings: Settings, changes: Sequence[Change] | Iterator[Change]) -> Iterator[Change]:
+    """Those that the question takes and that free something, with their peaks."""
+    now = scenario.read(settings).step(PLAIN).peak.bytes
+    for change in changes:
+        try:
+            at = scenario.read(settings.replace(**change.options))
+            peak = at.step(PLAIN).peak.bytes
+        except NapkinError:
+            continue
+        if peak < now:
+            yield change.replace(peak=peak)
+
+
+def _differ(a: Change, b: Change) -> bool:
+    return not set(a.options) & set(b.options)
+
+
+def _cheapest(changes: Sequence[Change], capacity: Capacity) -> list[Change]:
+    """Of those that fit."""
+    fitting = [each for each in changes if capacity.holds(each.peak)]
+    return sorted(fitting, key=lambda each: (each.rank, each.more_flop, each.peak))
+
+
+def _written(head: str, changes: Sequence[Change], capacity: Capacity) -> list[str]:
+    rows = []
+    for change in changes[:SHOWN]:
+        short = change.peak - capacity.limit.bytes
+        price = change.price if short <= 0 else f"{units.humanize(short, 'B')} short"
+        size = units.humanize(change.peak, "B")
+        rows.append(f"{head}{change.typed:{WIDTH}} {size:>9}  {price}".rstrip())
+        head = " " * len(head)
+    return rows

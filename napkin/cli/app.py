@@ -12,8 +12,8 @@ from typer.core import TyperCommand, TyperGroup
 
 import napkin
 from napkin.cli import streams
-from napkin.cli.commands import COMMANDS, WRITTEN, screen
-from napkin.errors import NapkinError, printable
+from napkin.cli.commands import COMMANDS, SUBJECT, WRITTEN, screen
+from napkin.errors import NapkinError, printable, quoted
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
@@ -62,10 +62,26 @@ class Group(TyperGroup):
             if not hasattr(error, "show"):  # Typer's usage errors know how to print themselves
                 raise
             streams.let_the_first_speak()
+            answered = _as_others_say(error)
+            if answered is not None:
+                print(f"Error: {answered}", file=sys.stderr)
+                sys.exit(2)
             error.message = printable(getattr(error, "message", ""))  # type: ignore[attr-defined]
             error.show(file=sys.stderr)
             sys.exit(getattr(error, "exit_code", 2))
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _as_others_say(error: Exception) -> str | None:
+    """Another tool's name of an option, answered with napkin's."""
+    name, command = getattr(error, "option_name", None), getattr(error, "ctx", None)
+    if name is None or command is None or command.info_name not in COMMANDS:
+        return None
+    from napkin.cli.others import meant  # needed where a mistake is made
+
+    known = (*COMMANDS[command.info_name].options, *WRITTEN)
+    option = meant(name, known)
+    return None if option is None else f"{printable(name)}: napkin's is {option}"
 
 
 def _built(name: str) -> Any:
@@ -86,6 +102,11 @@ def _built(name: str) -> Any:
 
 
 def _answer(name: str, given: dict[str, Any]) -> None:
+    subject = given.pop(SUBJECT, None)
+    if subject is not None:
+        if given["model"] is not None:
+            raise NapkinError(f"--model: {quoted(subject)} says it already; leave one out")
+        given["model"] = subject
     if name == "bench":
         from napkin.cli.bench import bench
 

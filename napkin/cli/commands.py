@@ -5,6 +5,7 @@ from napkin.record import Record
 
 ASK, CLOSER, KNOWN, MEASURE = "Ask", "Look closer", "What is known", "Measure"
 PEAK = ("hardware", "dtype", "peak", "sparse")
+SUBJECT = "subject"  # a model by its place, of commands that have --model
 WRITTEN = ("explain", "format", "output")
 
 
@@ -55,8 +56,9 @@ COMMANDS = {
         "By kind and phase by phase, the peak named.",
         (examples.MEMORY,),
         (
-            *("model", "params", "gpus", "fit", "exit_code", "hardware", "memory", "precision"),
-            *("optimizer", "bytes_per_param", "zero", "micro_batch", "seq_len", "grad_accum"),
+            *(SUBJECT, "model", "params", "gpus", "fit", "exit_code", "hardware", "memory"),
+            *("precision", "optimizer", "bytes_per_param", "zero", "micro_batch", "seq_len"),
+            "grad_accum",
             *("recompute", "attention", "norm", "step", "chunked_loss", "bucket_view"),
             *("activations", "inference", "context", "batch", "double_quant"),
         ),
@@ -66,7 +68,10 @@ COMMANDS = {
         "What does a token of this very model cost, by every convention?",
         "Forward and backward by part, and what every MFU convention makes of it.",
         (examples.FLOPS, "napkin flops --model llama:L=32,d=4096,H=32,kv=8,ff=14336,V=128256"),
-        ("model", "seq_len", "global_batch", "tokens", "recompute", "lora_rank", "check"),
+        (
+            *(SUBJECT, "model", "seq_len", "global_batch", "tokens", "recompute", "lora_rank"),
+            "check",
+        ),
     ),
     "models": Entry(
         KNOWN,

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from napkin.cli.commands import SUBJECT
 from napkin.record import Record
 from napkin.render import FORMATS
 from napkin.specs import optimizers
@@ -19,7 +20,7 @@ RECIPES = tuple(optimizers.PRECISIONS)
 # Choices whose words are few enough to stand for the value.
 RECOMPUTE, ATTENTION, NORM = "none|selective|full", "flash|sdpa|eager", "upcast|fused"
 STEP, ZERO, ACTIVATIONS = "foreach|fused|loop", "0|1|2|3", "measured|korthikanti"
-FIT = ("micro-batch", "seq-len", "params", "gpus")
+FIT = ("micro-batch", "seq-len", "params", "gpus", "batch")
 ANYWHERE, ON_GPUS = ("bf16", "fp16", "fp32", "fp64", "int8"), ("tf32", "fp8")  # what is measured
 
 ASSUMED, OUTPUT, EXPERT, SERVING = (
@@ -67,7 +68,7 @@ OPTIONS = {
     "seq_len": Option("TOKENS", "Sequence length (default 4096, or the model's if that is less)."),
     "tokens": Option("COUNT", "Training tokens: 15e12, 15T.", short="-D"),
     "epochs": Option("TIMES", "Passes over --tokens: 2, 39.72."),
-    "gpus": Option("COUNT", "GPUs in all (packages): 1024, 1e3.", short="-g"),
+    "gpus": Option("COUNT", "GPUs in all (packages): 1024, 1e3, 8xH100.", short="-g"),
     "hardware": Option(
         "NAME|FILE",
         "Accelerator: a name that `napkin hardware` lists, a driver's device name, "
@@ -140,7 +141,7 @@ OPTIONS = {
     "activations": Option(ACTIVATIONS, "By which formula (default measured).", EXPERT),
     "fit": Option(
         "NAME",
-        "The largest micro-batch, seq-len or params that fits, or the fewest gpus.",
+        "The largest micro-batch, seq-len, params, (to serve) batch that fits, the fewest gpus.",
         words=FIT,
     ),
     "exit_code": Option("", "End with 3 where it does not fit, for scripts."),
@@ -171,6 +172,8 @@ OPTIONS = {
     "gpu_hours": Option("COUNT", "GPU-hours, instead of --time and --gpus.", RUN),
     "achieved": Option("RATE", "Model FLOP/s of one GPU, from a log: 400TFLOP/s.", RAW),
     "flops": Option("COUNT", "Model FLOP that --gpus (default 1) did in --time.", RAW),
+    # The model once more, by its place.
+    SUBJECT: Option("[MODEL]", "The same as --model.", words=model_names, positional="one"),
     # What is known.
     "name": Option(
         "[NAME|FILE]",

@@ -10,6 +10,7 @@ from napkin.questions import options, workload
 from napkin.questions.answer import Answer, Inputs, Words, value_of
 from napkin.questions.capacity import Capacity, capacity_of
 from napkin.questions.examples import MAX_MODEL
+from napkin.questions.machines import machines
 from napkin.questions.options import Text
 from napkin.questions.peak import both_readings
 from napkin.record import Record
@@ -48,6 +49,7 @@ def max_model(
     Options as on the command line, as text or numbers. Raises NapkinError.
     """
     options.required("max-model", MAX_MODEL, gpus=gpus)
+    gpus, hardware = machines(gpus, hardware)
     n = options.quantity("gpus", gpus, parsing.whole, "n", "GPUs", "GPU")
     state = _state(precision, optimizer, bytes_per_param)
     return _answer(n, state, capacity_of(hardware, memory, reserve))

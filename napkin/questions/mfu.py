@@ -8,9 +8,9 @@ from napkin.quantity import Quantity
 from napkin.questions import options, throughput, workload
 from napkin.questions.answer import Answer, Inputs, Words, value_of
 from napkin.questions.examples import MFU as MFU_EXAMPLE
+from napkin.questions.machines import machines
 from napkin.questions.options import Text
 from napkin.questions.peak import (
-    DEFAULT_HARDWARE,
     MEASURED,
     PROMISED,
     Promise,
@@ -73,7 +73,7 @@ def mfu(
     flops: Text | None = None,
     recompute: str | None = None,
     frozen_base: bool = False,
-    hardware: str = DEFAULT_HARDWARE,
+    hardware: str | None = None,
     dtype: str | None = None,
     peak: Text = PROMISED,
     sparse: bool = False,
@@ -83,6 +83,7 @@ def mfu(
     The rate comes from one of: tokens per second, a step's time, a whole run, a log's
     FLOP/s, or raw FLOP and time. Options as text or numbers. Raises NapkinError.
     """
+    gpus, hardware = machines(gpus, hardware)
     about = _workload(params, active_params, model, convention, seq_len)
     T = None if about is None else about.T
     measured = throughput.read(

@@ -134,6 +134,7 @@ def said(figure: Measured, accelerator: Accelerator) -> str:
 def promise(hardware: object, wanted: object, peak: Text, sparse: bool) -> Promise:
     """The figure that --hardware, --dtype (`wanted`, or None), --sparse and --peak choose."""
     options.switch("sparse", sparse)
+    hardware = DEFAULT_HARDWARE if hardware is None else hardware
     accelerator = device(hardware)
     dtype = options.read("dtype", DEFAULT_DTYPE if wanted is None else wanted, dtypes.precision)
     if peak not in (PROMISED, MEASURED):

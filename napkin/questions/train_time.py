@@ -9,9 +9,9 @@ from napkin.quantity import Quantity, given
 from napkin.questions import options, workload
 from napkin.questions.answer import Answer, Words, value_of
 from napkin.questions.examples import TRAIN_TIME
+from napkin.questions.machines import machines
 from napkin.questions.options import Text
 from napkin.questions.peak import (
-    DEFAULT_HARDWARE,
     PROMISED,
     Promise,
     printed_memory,
@@ -55,7 +55,7 @@ def train_time(
     convention: str | None = None,
     seq_len: Text | None = None,
     epochs: Text | None = None,
-    hardware: str = DEFAULT_HARDWARE,
+    hardware: str | None = None,
     dtype: str | None = None,
     peak: Text = PROMISED,
     sparse: bool = False,
@@ -72,6 +72,7 @@ def train_time(
     if model is None and seq_len is not None:
         raise options.error("seq_len", "goes with --model")
     about = workload.read(params, active_params, model, convention, seq_len)
+    gpus, hardware = machines(gpus, hardware)
     D, e = _tokens(tokens, epochs)
     share = ASSUMED_MFU if mfu is None else mfu
     run = _Run(

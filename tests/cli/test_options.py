@@ -11,7 +11,7 @@ import pytest
 
 from napkin import bench
 from napkin.cli import options
-from napkin.cli.commands import COMMANDS, WRITTEN
+from napkin.cli.commands import COMMANDS, SUBJECT, WRITTEN
 from napkin.render import FORMATS
 from napkin.specs.conventions import CONVENTIONS, dashed
 from napkin.specs.dtypes import PRECISIONS
@@ -39,7 +39,8 @@ def test_a_command_takes_the_options_that_its_question_takes_in_python(command: 
     alone = {"bench": ({"progress"}, {"list"})}
     python, line = alone.get(command, (set(), set()))
     taken = parameters(command)
-    assert {each.name for each in taken} - python == set(COMMANDS[command].options) - line
+    named = set(COMMANDS[command].options) - {SUBJECT}
+    assert {each.name for each in taken} - python == named - line
     assert {each.kind for each in taken} == {Parameter.KEYWORD_ONLY}
 
 

@@ -7,6 +7,7 @@ from napkin import units
 from napkin.accounting.notation import PLAIN
 from napkin.errors import NapkinError
 from napkin.questions.capacity import Capacity
+from napkin.questions.machines import as_many
 from napkin.questions.memory import scenario
 from napkin.questions.memory.scenario import Scenario, Settings
 from napkin.questions.options import flag
@@ -51,7 +52,7 @@ class Change(Record):
 
 def lines(settings: Settings, at: Scenario) -> list[str]:
     """What fits where this does not, or what is nearest; where it fits, what makes most room."""
-    singles = list(_tried(settings, _singles(at)))
+    singles = list(_tried(settings, _singles(settings, at)))
     capacity = at.capacity
     if capacity.holds(at.step(PLAIN).peak.bytes):
         free = [each for each in singles if each.rank < BATCH]
@@ -69,7 +70,7 @@ def lines(settings: Settings, at: Scenario) -> list[str]:
     return [*_written("near: ", nearest, capacity), FEWEST]
 
 
-def _singles(at: Scenario) -> Iterator[Change]:
+def _singles(settings: Settings, at: Scenario) -> Iterator[Change]:
     """One setting changed."""
     setup, model = at.setup, at.about
     if isinstance(model, Model):
@@ -90,7 +91,7 @@ def _singles(at: Scenario) -> Iterator[Change]:
         if setup.seq_len > 1:
             yield Change({"seq_len": str(setup.seq_len // 2)}, "half the context", LENGTH)
     if setup.zero or setup.ranks == 1:
-        yield Change({"gpus": str(2 * at.gpus)}, "twice as many", MACHINES)
+        yield Change({"gpus": as_many(settings.gpus, 2 * at.gpus)}, "twice as many", MACHINES)
 
 
 def _recomputing(model: Model, seq_len: int, now: str) -> Iterator[Change]:

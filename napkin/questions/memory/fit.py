@@ -12,12 +12,15 @@ from napkin.questions.memory.scenario import Scenario, Settings
 from napkin.specs.model import Stack
 
 WAYS = ("micro-batch", "seq-len", "params", "gpus")
+OF_SERVING = "batch"
 MOST = 2**40  # of anything that is searched
 MANY = 2**16  # GPUs, where more change nothing
 
 
 def fitted(asked: Settings) -> Answer:
     """The answer at the setting that fits. Raises NapkinError where nothing is asked for."""
+    if str(asked.fit).strip().casefold() == OF_SERVING:
+        raise options.error("fit", "batch goes with --inference; write micro-batch")
     way = options.choice("fit", asked.fit, WAYS)
     asked.refuse(("bytes_per_param",), "goes without --fit; write --precision, --optimizer")
     asked.refuse((way.replace("-", "_"),), "--fit asks for it; leave one out")

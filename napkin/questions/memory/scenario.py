@@ -16,6 +16,7 @@ from napkin.questions import options, workload
 from napkin.questions.answer import Inputs
 from napkin.questions.capacity import TIGHT, Capacity, capacity_of
 from napkin.questions.examples import MEMORY
+from napkin.questions.machines import machines
 from napkin.questions.options import Text
 from napkin.record import Record
 from napkin.specs import models, optimizers
@@ -148,14 +149,15 @@ def read(asked: Settings) -> Scenario:
     """Raises NapkinError."""
     about, N = model(asked)
     _refuse_what_it_lacks(about, asked)
-    gpus = options.read("gpus", asked.gpus, parsing.whole, 1)
+    count, hardware = machines(asked.gpus, asked.hardware)
+    gpus = options.read("gpus", count, parsing.whole, 1)
     precision, p = options.read(
         "precision", asked.precision, optimizers.precision, DEFAULT_PRECISION
     )
     optimizer, o = options.read(
         "optimizer", asked.optimizer, optimizers.optimizer, DEFAULT_OPTIMIZER
     )
-    where = capacity_of(asked.hardware, asked.memory, None)
+    where = capacity_of(hardware, asked.memory, None)
     ranks = gpus * where.devices
     setup = Layout(p, o, ranks, _zero(asked.zero, ranks))
     if about is not None:

@@ -11,9 +11,11 @@ from napkin.quantity import Quantity, given
 from napkin.questions import options
 from napkin.questions.answer import Answer, Words
 from napkin.questions.capacity import Capacity, capacity_of
+from napkin.questions.machines import machines
 from napkin.questions.memory import scenario
 from napkin.questions.memory.answering import fits_in, on_how_many, result_of, room_of, verdict_of
 from napkin.questions.memory.by_sum import shared_by
+from napkin.questions.memory.fit import OF_SERVING, largest
 from napkin.questions.memory.scenario import Settings
 from napkin.questions.options import Text
 from napkin.questions.peak import both_readings
@@ -24,7 +26,7 @@ from napkin.specs.quantization import EXPERTS, FIELD, LINEARS, Quantization
 
 ALLOWED = (
     *("params", "model", "gpus", "hardware", "memory", "precision", "context", "batch"),
-    *("double_quant", "inference"),
+    *("double_quant", "inference", "fit"),
 )
 CACHED = "bf16"  # what keys and values are kept in, and weights that nobody quantises
 BITS_16 = dtypes.BITS[CACHED]
@@ -34,12 +36,35 @@ def inference(asked: Settings) -> Answer:
     """Bytes of one GPU. Raises NapkinError."""
     of_training = [option for option in asked.given if option not in ALLOWED]
     asked.refuse(of_training, "is a setting of training; leave --inference out")
+    if asked.fit is not None:
+        return _fitted(asked)
+    return _answered(asked)
+
+
+def _fitted(asked: Settings) -> Answer:
+    """With the most sequences that there is room for."""
+    options.choice("fit", asked.fit, (OF_SERVING,))
+    asked.refuse(("batch",), "--fit asks for it; leave one out")
+    if asked.context is None:
+        raise options.error("fit", "batch needs --context")
+
+    def at(sequences: int) -> Answer:
+        return _answered(asked.replace(batch=sequences))
+
+    most = largest(lambda sequences: bool(at(sequences).result["fits"]))
+    if most == 0:
+        return _answered(asked.replace(batch=1), "no batch fits, not even 1: ")
+    return _answered(asked.replace(batch=most), f"batch {most:,} is the largest that fits: ")
+
+
+def _answered(asked: Settings, headline: str = "") -> Answer:
     about, N = scenario.model(asked)
-    gpus = options.read("gpus", asked.gpus, parsing.whole, 1)
+    count, hardware = machines(asked.gpus, asked.hardware)
+    gpus = options.read("gpus", count, parsing.whole, 1)
     how, source = _stored_as(about, asked)
     W, N_q = _weights(about, N, how, source)
     KV = _cache(about, asked)
-    where = capacity_of(asked.hardware, asked.memory, None)
+    where = capacity_of(hardware, asked.memory, None)
     ranks = gpus * where.devices
     total = serving.on_one(W, KV, shared_by(ranks))
     inputs = {
@@ -67,6 +92,7 @@ def inference(asked: Settings) -> Answer:
         KV,
         asked,
         _said_of_weights(about, N, N_q, how, source),
+        headline,
     )
     rows = (W, total) if KV is None else (W, KV, total)
     return Answer("memory", inputs, result, words, (total,), (), rows)
@@ -192,6 +218,7 @@ def _words(
     KV: Quantity | None,
     asked: Settings,
     of_weights: list[str],
+    headline: str,
 ) -> Words:
     of = units.count(N.value) if about is None else about.name
     verdict, failure, warnings = fits_in(where, total.value)
@@ -208,7 +235,7 @@ def _words(
         notes.append("split evenly, which few key-value heads may not allow")
     notes.append("weights and cache alone: no activations, no buffers of the engine")
     return Words(
-        verdict_of(where, total.value),
+        headline + verdict_of(where, total.value),
         f"{of} · {on_how_many(gpus, where)}",
         notes,
         warnings,

@@ -8,14 +8,16 @@ from typing import NamedTuple
 
 from napkin import units
 from napkin.accounting import compute
-from napkin.errors import NapkinError
+from napkin.errors import NapkinError, quoted
 from napkin.quantity import Quantity, given
 from napkin.questions import options
 from napkin.questions.answer import Answer, Report, Table, Words, value_of
 from napkin.questions.peak import DEFAULT_DTYPE, how_found
 from napkin.specs import accelerators, hardware_file, measured
 from napkin.specs.accelerator import Accelerator, Figure
+from napkin.specs.folders import hardware_names
 from napkin.specs.measured import Measured
+from napkin.specs.names import holding
 from napkin.specs.text_file import expanded
 
 LISTED = ("bf16", "fp8")
@@ -53,10 +55,18 @@ def hardware(
         return judged(lint, DEFAULT_DTYPE if dtype is None else dtype)
     if check is not None:
         return _checked(check)
-    return _shown(names)
+    several = _holding(names[0]) if len(names) == 1 else []
+    return _shown(several, which=f"names with {quoted(names[0])}; ") if several else _shown(names)
 
 
-def _shown(names: Sequence[str]) -> Report:
+def _holding(word: str) -> list[str]:
+    """Of a word that is nobody's name but stands in some: those."""
+    if accelerators.lookup(word) is not None:
+        return []
+    return holding(word, hardware_names())
+
+
+def _shown(names: Sequence[str], which: str = "") -> Report:
     if names:
         found = [accelerators.find(name) for name in names]
         warnings = [accelerators.unseen()] if accelerators.unseen() else []
@@ -64,8 +74,8 @@ def _shown(names: Sequence[str]) -> Report:
         found, broken = accelerators.everything_and_broken()
         warnings = [f"left out: {error}" for error in broken]
     warnings += _unread(found)
-    if not names:
-        table = _list(found)
+    if which or not names:
+        table = _list(found, which)
     elif len(found) == 1:
         table = _one(found[0])
     else:
@@ -234,7 +244,7 @@ def _link(device: Accelerator) -> Iterator[_Row]:
         yield _Row("TDP", "W", "W/GPU", device.tdp)
 
 
-def _list(found: list[Accelerator]) -> Table:
+def _list(found: list[Accelerator], which: str = "") -> Table:
     """A line each; the peaks are dense, in TFLOP/s."""
 
     def figure(of: Figure | None, unit: str) -> str:
@@ -252,7 +262,7 @@ def _list(found: list[Accelerator]) -> Table:
 
     columns = ("name", *LISTED, "memory", "GiB", "TB/s", "TDP")
     caption = "dense peaks in TFLOP/s (* fp16, there is no bf16); memory bandwidth in TB/s"
-    return Table(columns, [row(each) for each in found], frozenset(columns[1:]), caption)
+    return Table(columns, [row(each) for each in found], frozenset(columns[1:]), which + caption)
 
 
 def _named(device: Accelerator) -> str:

@@ -1,5 +1,6 @@
 """What is known about models: the list, or one with its parameters by part."""
 
+from collections.abc import Sequence
 from functools import partial
 
 from napkin import units
@@ -7,12 +8,14 @@ from napkin.accounting.layer import Row
 from napkin.accounting.layer import rows as operations_of
 from napkin.accounting.operations import Kernels
 from napkin.accounting.parameters import Parameters, parameters
+from napkin.errors import NapkinError, quoted
 from napkin.quantity import in_symbols
 from napkin.questions import options
 from napkin.questions.answer import Answer, Report, Table, Words
 from napkin.questions.examples import MODELS
 from napkin.questions.workload import sequence
 from napkin.specs import models as known
+from napkin.specs import names
 from napkin.specs.folders import model_names
 from napkin.specs.model import Model, Stack
 
@@ -28,13 +31,24 @@ def models(*, name: str | None = None, layer: bool = False) -> Report:
     """
     if options.switch("layer", layer):
         return _layer(name)
-    if name is not None:
+    if name is None:
+        return _list(model_names())
+    try:
         return Report("models", [_answer(known.find(name))])
-    found = [known.find(each) for each in model_names()]
-    rows = [_row(each) for each in found if isinstance(each, Model)]
+    except NapkinError:
+        several = names.holding(name, model_names())
+        if not several:
+            raise
+    return _list(several, f"names with {quoted(name)}; ")
+
+
+def _list(shipped: Sequence[str], which: str = "") -> Report:
+    """A line each."""
+    all_of = [known.find(each) for each in shipped]
+    rows = [_row(each) for each in all_of if isinstance(each, Model)]
     caption = "kv: key-value heads; T: longest sequence; `napkin models NAME` shows every part"
-    table = Table(COLUMNS, rows, frozenset(COLUMNS[1:]), caption)
-    return Report("models", [_answer(each) for each in found], table)
+    table = Table(COLUMNS, rows, frozenset(COLUMNS[1:]), which + caption)
+    return Report("models", [_answer(each) for each in all_of], table)
 
 
 def _layer(name: str | None) -> Report:

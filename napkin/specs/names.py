@@ -48,6 +48,20 @@ def begun(wanted: str, known: Iterable[str]) -> list[str]:
     return [name for name in found if parts(name) == of] or found
 
 
+def holding(word: str, known: Iterable[str]) -> list[str]:
+    """Those that have its letters and numbers one after the other: all Llamas of `llama`. None of
+    what is not one word, nor where there is but one, which may be another than was meant."""
+    of = parts(word)
+    if len("".join(of)) < SHORTEST or not re.fullmatch(r"[\w.-]+", word):
+        return []
+    several = [name for name in known if _holds(parts(name), of)]
+    return several if len(several) > 1 else []
+
+
+def _holds(name: Parts, of: Parts) -> bool:
+    return any(name[at : at + len(of)] == of for at in range(len(name) - len(of) + 1))
+
+
 def _begins(of: Parts, name: Parts) -> bool:
     *whole, last = of
     at = len(whole)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from napkin.specs import this_machine
-from tests.running import ROOT, answer, napkin
+from tests.running import ROOT, answer, answers, napkin
 
 BAD = """name: x
 peek: 3
@@ -195,3 +195,12 @@ def test_me_08_memory_has_both_its_labels(name: str, said: str) -> None:
         line for line in napkin(f"hardware {name}").out.splitlines() if "memory, printed" in line
     )
     assert said in row
+
+
+def test_a_word_that_stands_in_several_names_lists_those() -> None:
+    listed = [each["inputs"]["hardware"] for each in answers("hardware tpu")]
+    assert listed == ["tpu-7x", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e"]
+    assert "names with 'tpu'" in napkin("hardware tpu").out
+    assert napkin("max-model --gpus 8 --hardware tpu").code == 2
+    # One name alone may be another than was meant.
+    assert napkin("hardware mi300").err.startswith("Error: no hardware is called 'mi300'; known of")

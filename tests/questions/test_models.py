@@ -260,3 +260,11 @@ def test_a_text_part_without_its_kind_is_that_of_its_model_or_refused(tmp_path: 
     assert answer(["models", str(file)])["result"]["params"] == 3_880_263_168
     file.write_text(json.dumps({"model_type": "other", "text_config": part}))
     assert "architecture 'text_config of other' is not known" in napkin(["models", str(file)]).err
+
+
+def test_a_word_that_stands_in_several_names_lists_those() -> None:
+    listed = [each["inputs"]["model"] for each in answers("models llama-3")]
+    assert listed == [name for name in model_names() if name.startswith(("llama-3-", "llama-3."))]
+    assert "names with 'llama-3'" in napkin("models llama-3").out
+    # In a question that computes, it stays a mistake.
+    assert napkin("flops --model llama-3").code == 2

@@ -53,6 +53,7 @@ class Group(TyperGroup):
         **extra: Any,
     ) -> Any:
         """Typer's own, but usage errors as plain lines: a hint, then `Error: ...`."""
+        _show_brief(sys.argv[1:] if args is None else args)
         rest = (args, prog_name, complete_var, False, windows_expand_args)
         if not standalone_mode:
             return super().main(*rest, **extra)
@@ -70,6 +71,20 @@ class Group(TyperGroup):
             error.show(file=sys.stderr)
             sys.exit(getattr(error, "exit_code", 2))
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _show_brief(args: Sequence[str]) -> None:
+    """-h, whatever else was typed."""
+    if "-h" not in args or os.environ.get("_NAPKIN_COMPLETE"):
+        return
+    command = next((each for each in args if not each.startswith("-")), None)
+    if command in COMMANDS:
+        from napkin.cli import brief
+
+        print(brief.screen(command))
+    else:
+        print(screen(napkin.__version__))
+    sys.exit(0)
 
 
 def _as_others_say(error: Exception) -> str | None:

@@ -101,14 +101,31 @@ COMMANDS = {
     ),
 }
 
-# What a bare `napkin` shows first.
-FIRST = ("train-time", "max-model", "bench")
+# What a bare `napkin` shows: what is asked, in the order in which people ask.
+ASKED = {
+    "train-time": "how long, how much",
+    "max-model": "how large a model",
+    "bench": "my own GPU",
+    "memory": "does it fit",
+    "mfu": "how well does it run",
+    "flops": "FLOP of a model",
+    "models": "parameters",
+    "hardware": "an accelerator",
+}
 
 
 def screen(version: str) -> str:
-    """What a bare `napkin` prints."""
-    lines = [f"napkin {version}: what training an LLM costs, with the working shown", ""]
-    for names in (FIRST, [name for name in COMMANDS if name not in FIRST]):
-        for name in names:
-            lines += [COMMANDS[name].line, f"  {COMMANDS[name].examples[0]}", ""]
-    return "\n".join([*lines, "napkin COMMAND --help lists a command's options."])
+    """What a bare `napkin` and its -h print."""
+    lines = [f"napkin {version}: what training an LLM costs, working shown", ""]
+    for name, question in ASKED.items():
+        lines += [question, f"  {COMMANDS[name].examples[0]}"]
+    return "\n".join(
+        [
+            *lines,
+            "",
+            "numbers: 70B 15T 80GB 50% 30d 2.50",
+            "help: COMMAND -h in short, --help in full",
+            "output: --explain · -f json|csv|markdown · -o answer.svg",
+            "tab completion: napkin --install-completion",
+        ]
+    )

@@ -46,6 +46,7 @@ class Option(Record):
     short: str = ""
     words: Words = ()
     variable: str | None = None  # of the environment
+    brief: str = ""  # for a line of -h, where the first words of the help do not do
     positional: str = ""  # `one` or `several`: no option, but an argument
 
 
@@ -63,9 +64,17 @@ OPTIONS = {
         words=model_names,
     ),
     "convention": Option(
-        "NAME", f"How FLOP are counted: {' '.join(DASHED)} (default six-n).", ASSUMED, words=DASHED
+        "NAME",
+        f"How FLOP are counted: {' '.join(DASHED)} (default six-n).",
+        ASSUMED,
+        words=DASHED,
+        brief="How FLOP are counted (default six-n)",
     ),
-    "seq_len": Option("TOKENS", "Sequence length (default 4096, or the model's if that is less)."),
+    "seq_len": Option(
+        "TOKENS",
+        "Sequence length (default 4096, or the model's if that is less).",
+        brief="Sequence length (default 4096 or the model's)",
+    ),
     "tokens": Option("COUNT", "Training tokens: 15e12, 15T.", short="-D"),
     "epochs": Option("TIMES", "Passes over --tokens: 2, 39.72."),
     "gpus": Option("COUNT", "GPUs in all (packages): 1024, 1e3, 8xH100.", short="-g"),
@@ -77,12 +86,14 @@ OPTIONS = {
         short="-H",
         words=hardware_names,
         variable="NAPKIN_HARDWARE",
+        brief="Accelerator (default h100-sxm)",
     ),
     "dtype": Option(
         "PRECISION",
         "Which peak: bf16 fp16 fp32 tf32 fp64 fp8 and smaller (default bf16).",
         ASSUMED,
         words=PRECISIONS,
+        brief="Which peak: bf16 fp16 fp8 (default bf16)",
     ),
     "peak": Option(
         "RATE",
@@ -91,12 +102,14 @@ OPTIONS = {
         ASSUMED,
         words=("promised", "measured"),
         variable="NAPKIN_PEAK",
+        brief="promised, measured, or a rate of your own",
     ),
     "sparse": Option("", "Take the 2:4 sparse peak, which dense training cannot reach.", ASSUMED),
     "mfu": Option(
         "SHARE",
         "Model FLOP utilization, recomputation not counted: 40%, 0.4 (default 50%).",
         ASSUMED,
+        brief="Utilization (default 50%)",
     ),
     "price": Option("DOLLARS", "Price of a GPU-hour, for the cost: 2.50."),
     "frozen_base": Option("", "LoRA: 4 FLOP per parameter and token, not 6."),
@@ -107,18 +120,21 @@ OPTIONS = {
         "mixed, Megatron: mixed-fp32-grads. To serve, any precision, nf4 too.",
         ASSUMED,
         words=tuple(dict.fromkeys((*RECIPES, *PRECISIONS))),
+        brief="What is kept of a parameter (default mixed)",
     ),
     "max-model precision": Option(
         "RECIPE",
         f"Precision of the training state: {' '.join(RECIPES)} (default fp32).",
         ASSUMED,
         words=RECIPES,
+        brief="What is kept of a parameter (default fp32)",
     ),
     "optimizer": Option(
         "NAME",
         f"{' '.join(optimizers.OPTIMIZERS)} (default adamw).",
         ASSUMED,
         words=optimizers.OPTIMIZERS,
+        brief="adamw adam8bit sgd momentum lion muon (or more)",
     ),
     "bytes_per_param": Option(
         "BYTES", "The sum itself, instead of a precision and an optimizer: 18.", ASSUMED
@@ -127,7 +143,12 @@ OPTIONS = {
         "SIZE", "Memory of one GPU instead of the hardware's: 80GB, 80GiB, 85520809984."
     ),
     "reserve": Option("SHARE", "Held back for activations, buffers and the context: 10%.", ASSUMED),
-    "zero": Option(ZERO, "What the GPUs share (default 3 where there are several).", ASSUMED),
+    "zero": Option(
+        ZERO,
+        "What the GPUs share (default 3 where there are several).",
+        ASSUMED,
+        brief="What GPUs share (default 3)",
+    ),
     "micro_batch": Option("COUNT", "Sequences per GPU and micro-step (default 1).", ASSUMED),
     "grad_accum": Option("COUNT", "Micro-steps per optimizer step (default 1).", EXPERT),
     "recompute": Option(RECOMPUTE, "Activation recomputation (default none).", ASSUMED),
@@ -143,6 +164,7 @@ OPTIONS = {
         "NAME",
         "The largest micro-batch, seq-len, params, (to serve) batch that fits, the fewest gpus.",
         words=FIT,
+        brief="Most micro-batch, seq-len, params, batch; least gpus",
     ),
     "exit_code": Option("", "End with 3 where it does not fit, for scripts."),
     "inference": Option("", "Weights and KV cache.", SERVING),

@@ -2,7 +2,7 @@
 
 TRAIN_TIME = "napkin train-time --params 70e9 --tokens 15e12 --gpus 1024"
 MAX_MODEL = "napkin max-model --gpus 8"
-MFU = "napkin mfu --params 6.738e9 --tokens-per-second 9600 --gpus 1"
+MFU = "napkin mfu --params 7B --tokens-per-second 9600 --gpus 1"
 MEMORY = "napkin memory --model llama-3-8b --gpus 8 --seq-len 8192"
 FLOPS = "napkin flops --model llama-3-8b --seq-len 8192"
 MODELS = "napkin models llama-3-8b"

@@ -2,6 +2,8 @@
 
 import pytest
 
+from napkin.cli import options
+from napkin.cli.commands import COMMANDS, WRITTEN
 from tests.cli.test_streams import terminal
 from tests.running import napkin
 
@@ -28,6 +30,23 @@ def test_a_usual_answer_fits_on_one_screen(command: str) -> None:
     assert len(lines) <= LINES
     assert max(map(len, lines)) <= COLUMNS
     assert len(napkin(command).out.splitlines()) <= LINES
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+@pytest.mark.parametrize("command", ["", *(f"{command} -h" for command in COMMANDS)])
+def test_the_bare_command_and_each_short_help_fit_on_one_screen(command: str, columns: int) -> None:
+    lines = terminal(command, columns).splitlines()
+    assert len(lines) <= LINES + (columns == 60)
+    assert max(map(len, lines)) <= columns
+    assert "\x1b" not in "".join(lines)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_short_help_names_every_option(command: str) -> None:
+    shown = napkin(f"{command} -h").out
+    for name in (*COMMANDS[command].options, *WRITTEN):
+        option = options.of(command, name)
+        assert option.positional or f"--{name.replace('_', '-')}" in shown.split()
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])

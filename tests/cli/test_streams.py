@@ -202,10 +202,13 @@ def test_the_environment_sets_hardware_and_peak() -> None:
 def test_napkin_alone_shows_the_questions_and_exits_0() -> None:
     ran = napkin([])
     assert ran.code == 0
-    assert ran.out.splitlines()[2:10:3] == [
-        "How long does a training run take, and what does it cost?",
-        "How large a model fits into this many GPUs?",
-        "What does my GPU really do?",
+    assert ran.out.splitlines()[2:8] == [
+        "how long, how much",
+        "  napkin train-time --params 70e9 --tokens 15e12 --gpus 1024",
+        "how large a model",
+        "  napkin max-model --gpus 8",
+        "my own GPU",
+        "  napkin bench --dtype bf16",
     ]
     assert napkin("--version").out == f"napkin {__version__}\n"
 

@@ -1,0 +1,59 @@
+"""-h: a command and its options on one screen, a line each; --help has all of it."""
+
+import re
+from shutil import get_terminal_size
+
+from napkin.cli import options
+from napkin.cli.commands import COMMANDS, WRITTEN
+from napkin.cli.options import Option
+
+COLUMNS, ROWS = 80, 15
+FLAGS = 27  # letters
+
+
+def screen(command: str) -> str:
+    """What -h prints."""
+    entry, columns = COMMANDS[command], min(COLUMNS, get_terminal_size().columns)
+    names = sorted((*entry.options, *WRITTEN), key=lambda name: _rank(options.of(command, name)))
+    shown, rest = names[:ROWS], names[ROWS:]
+    lines = [*_wrapped(f"napkin {command}: {entry.line}", columns), f"  {entry.examples[0]}", ""]
+    lines += [_row(name, options.of(command, name), columns) for name in shown]
+    more = "more: " + " ".join(map(_flag, rest)) if rest else ""
+    return "\n".join([*lines, "", *_wrapped(more, columns), "in full: --help"])
+
+
+def _rank(option: Option) -> int:
+    """Inputs before what is assumed, what few need last."""
+    if option.positional:
+        return 0
+    return {None: 1, options.EXPERT: 3, options.SERVING: 3, options.OUTPUT: 4}.get(option.panel, 2)
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _row(name: str, option: Option, columns: int) -> str:
+    flags = option.metavar if option.positional else _flag(name)
+    if not option.positional:
+        flags = f"{option.short + ', ' if option.short else '    '}{flags} {option.metavar}"
+    room = columns - max(FLAGS, len(flags.rstrip())) - 1
+    return f"{flags.rstrip():{FLAGS}} {_clause(option.brief or option.help, room)}".rstrip()
+
+
+def _clause(text: str, room: int) -> str:
+    """As many of its clauses as there is room for: no word is cut."""
+    ends = [end.start() for end in re.finditer(r"[:;.,](?= |$)| \(|$", text)]
+    clauses = [text[:end] for end in ends if end <= room]
+    whole = [clause for clause in clauses if clause.count("(") == clause.count(")")]
+    return whole[-1].rstrip(".") if whole else ""
+
+
+def _wrapped(text: str, columns: int) -> list[str]:
+    lines: list[str] = []
+    for word in text.split():
+        if lines and len(lines[-1]) + len(word) < columns:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines

@@ -13,6 +13,8 @@ _HOMES = {
     "memory": "napkin.api",
     "mfu": "napkin.api",
     "flops": "napkin.api",
+    "models": "napkin.api",
+    "hardware": "napkin.api",
     "peak": "napkin.specs.accelerators",
     "NapkinError": "napkin.errors",
 }

@@ -3,10 +3,14 @@
 napkin.train_time(params="70B", tokens=15e12, gpus=1024).result["days"]
 """
 
-from collections.abc import Callable
-from functools import wraps
-from typing import ParamSpec
+import re
+from collections.abc import Callable, Iterator
+from functools import cache, wraps
+from inspect import signature
+from io import StringIO
+from typing import Any, ParamSpec
 
+from napkin.errors import NapkinError
 from napkin.questions import answer
 from napkin.questions.answer import Report
 from napkin.questions.flops import flops as _flops
@@ -16,22 +20,68 @@ from napkin.questions.mfu import mfu as _mfu
 from napkin.questions.train_time import train_time as _train_time
 
 Options = ParamSpec("Options")
+FLAG = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
+COMMAND = re.compile(r"napkin [a-z]")  # from here on a line is typed as it stands
 
 
-class Answer(answer.Answer):
-    """An answer with `result`, `derivation`, `notes` and `warnings`, and two ways to write it."""
+class _Written:
+    """What can write itself: as JSON, as Markdown, and as the table by print."""
+
+    def _report(self) -> Report:
+        raise NotImplementedError
 
     def to_json(self) -> str:
         """The document that `--format json` prints."""
         from napkin.render import json
 
-        return json.text(Report(self.question, [self]))
+        return json.text(self._report())
 
     def to_markdown(self) -> str:
         """What `--format markdown` prints."""
         from napkin.render import markdown
 
-        return markdown.text(Report(self.question, [self]))
+        return markdown.text(self._report())
+
+    def __str__(self) -> str:
+        from napkin.render import table
+
+        written = StringIO()
+        table.write(self._report(), written)
+        return written.getvalue().rstrip("\n")
+
+    def _repr_markdown_(self) -> str:  # what a notebook shows
+        return self.to_markdown()
+
+
+class Answer(_Written, answer.Answer):
+    """An answer with `result`, `derivation`, `notes` and `warnings`."""
+
+    def _report(self) -> Report:
+        return Report(self.question, [self])
+
+
+class Answers(_Written):
+    """Several answers, of a list of what is known."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.answers = [_of_python(each) for each in report.answers]
+
+    def _report(self) -> Report:
+        return self.report
+
+    def __iter__(self) -> Iterator[Answer]:
+        return iter(self.answers)
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    def __repr__(self) -> str:
+        return f"<{self.report.question}: {len(self)} answers>"
+
+
+def _of_python(a: answer.Answer) -> Answer:
+    return Answer(a.question, a.inputs, a.result, a.say, a.steps, a.asides, a.napkin, a.summary)
 
 
 def _writing_itself(
@@ -39,12 +89,37 @@ def _writing_itself(
 ) -> Callable[Options, Answer]:
     @wraps(question)
     def ask(*args: Options.args, **options: Options.kwargs) -> Answer:
-        a = question(*args, **options)
+        try:
+            a = question(*args, **options)
+        except NapkinError as error:
+            raise _in_python(error) from None
         if isinstance(a, Report):
             (a,) = a.answers
-        return Answer(a.question, a.inputs, a.result, a.say, a.steps, a.asides, a.napkin, a.summary)
+        return _of_python(a)
 
     return ask
+
+
+def _in_python(error: NapkinError) -> NapkinError:
+    """Options by the names of the parameters; a command that is quoted stays as it is typed."""
+
+    def named(flag: re.Match[str]) -> str:
+        name = flag[1].replace("-", "_")
+        return name if name in _parameters() else flag[0]
+
+    def line(text: str) -> str:
+        typed = COMMAND.search(text)
+        end = len(text) if typed is None else typed.start()
+        return FLAG.sub(named, text[:end]) + text[end:]
+
+    return type(error)(*map(line, error.lines))
+
+
+@cache
+def _parameters() -> frozenset[str]:
+    """Of all questions."""
+    questions = (_train_time, _max_model, _memory, _mfu, _flops)
+    return frozenset(name for each in questions for name in signature(each).parameters)
 
 
 train_time = _writing_itself(_train_time)
@@ -52,3 +127,17 @@ max_model = _writing_itself(_max_model)
 memory = _writing_itself(_memory)
 mfu = _writing_itself(_mfu)
 flops = _writing_itself(_flops)
+
+
+def models(name: str | None = None, **options: Any) -> Answers:
+    """Every shipped model, or the one of that name, file or shape. Raises NapkinError."""
+    from napkin.questions.models import models as question
+
+    return Answers(question(name=name, **options))
+
+
+def hardware(*names: str) -> Answers:
+    """Every accelerator, or those asked for. Raises NapkinError."""
+    from napkin.questions.hardware import hardware as question
+
+    return Answers(question(names=names))

@@ -170,6 +170,7 @@ def _answer(run: _Run) -> Answer:
         "seconds": f.t.value,
         "days": f.t.value / units.DAY,
         "gpu_hours": f.h.value,
+        "pf_days": f.C_pfs.value,
         "params": run.workload.N.value,
         "active_params": run.workload.N_act.value,
         "tokens": run.D.value,

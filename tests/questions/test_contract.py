@@ -153,4 +153,4 @@ def test_train_time_and_mfu_name_all_conventions_of_a_model() -> None:
 def test_python_gets_the_same_errors() -> None:
     with pytest.raises(napkin.NapkinError) as caught:
         napkin.train_time(params="70B", tokens="15T", gpus=1.5)
-    assert str(caught.value) == "--gpus: '1.5' is not a whole number; write 1 or 2"
+    assert str(caught.value) == "gpus: '1.5' is not a whole number; write 1 or 2"

@@ -83,7 +83,7 @@ def _by_kind(step: Step) -> dict[str, float | None]:
 
 
 def _phase(phase: Phase) -> dict[str, Any]:
-    alive = {each.label: each.value for each in phase.alive}
+    alive = {each.symbol: each.value for each in phase.alive}
     return {"phase": phase.name, "bytes": phase.bytes, "alive": alive}
 
 

@@ -81,7 +81,9 @@ class Answers(_Written):
 
 
 def _of_python(a: answer.Answer) -> Answer:
-    return Answer(a.question, a.inputs, a.result, a.say, a.steps, a.asides, a.napkin, a.summary)
+    return Answer(
+        a.question, a.inputs, a.result, a.say, a.steps, a.asides, a.columns, a.napkin, a.summary
+    )
 
 
 def _writing_itself(

@@ -39,6 +39,13 @@ VECTORS = {
     of.FINAL_NORM: ("final norm", "norm", "final norm"),
     of.HEAD: ("head bias", "bias_h", "biases of the head"),
 }
+# Every name that a part may have, in that order.
+PARTS = tuple(
+    name
+    for part, (symbol, _) in WEIGHTS.items()
+    for name in (part if symbol else "", VECTORS[part][0] if part in VECTORS else "")
+    if name
+)
 # The vectors of attention stand in one row with the norms around it.
 BESIDE_NORMS = (of.NORMS, of.ATTENTION, of.HEAD_NORMS)
 

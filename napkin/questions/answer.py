@@ -54,6 +54,7 @@ class Answer:
     say: Callable[[], Words]  # called when the words are read: a sweep reads only figures
     steps: tuple[Quantity, ...] = ()  # whose derivation is the working on the screen
     asides: tuple[Quantity, ...] = ()  # derived too; on the screen only as notes
+    columns: tuple[str, ...] = ()  # of csv, whatever was asked: dotted where they are nested
     napkin: tuple[Quantity, ...] = ()  # the steps a person would write; empty: all of them
     summary: Table | None = None  # or a row for each part
 

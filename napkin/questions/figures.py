@@ -8,6 +8,12 @@ from napkin.specs import measured
 from napkin.specs.folders import measured_folder
 from napkin.specs.measured import Measured
 
+# Of csv: a figure on file.
+COLUMNS = (
+    *("device", "dtype", "device_name", "type", "flops_per_second", "shape", "date"),
+    *("torch", "file"),
+)
+
 
 def figures() -> Report:
     """Every figure on file, by device and precision; a broken file is a warning."""
@@ -35,4 +41,5 @@ def _answer(figure: Measured) -> Answer:
         "torch": figure.torch,
         "file": str(figure.path),
     }
-    return Answer("bench", inputs, result, partial(Words, figure.device, figure.dtype))
+    words = partial(Words, figure.device, figure.dtype)
+    return Answer("bench", inputs, result, words, columns=COLUMNS)

@@ -19,6 +19,14 @@ from napkin.specs.conventions import CONVENTIONS, dashed
 from napkin.specs.model import Model, Stack
 
 EXACT = "exact_full"
+# Of csv: inputs, then the result.
+COLUMNS = (
+    *("model", "seq_len", "global_batch", "tokens", "recompute", "lora_rank"),
+    *("params", "active_params", "matmul_params", "forward_per_token", "backward_per_token"),
+    *(f"training_per_token.{name}" for name in CONVENTIONS),
+    *("recomputed_per_token", "adapter_params", "computed_per_token", "per_step", "per_run"),
+    *("counted.params", "counted.forward", "counted.backward"),
+)
 SHARES = (0.1, 0.5)  # of attention in all FLOP
 
 
@@ -68,7 +76,7 @@ def flops(
     asides = (parts.N, parts.N_act, *by_name.values(), *lengths)
     inputs = {"model": shape.name, "seq_len": length, **of, **inputs}
     summary = _table(through.f)
-    return Answer("flops", inputs, result, words, steps, asides, summary=summary)
+    return Answer("flops", inputs, result, words, steps, asides, COLUMNS, summary=summary)
 
 
 def _through(

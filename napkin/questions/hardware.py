@@ -15,6 +15,7 @@ from napkin.questions.answer import Answer, Report, Table, Words, value_of
 from napkin.questions.peak import DEFAULT_DTYPE, how_found
 from napkin.specs import accelerators, hardware_file, measured
 from napkin.specs.accelerator import Accelerator, Figure
+from napkin.specs.dtypes import PRECISIONS, VECTOR
 from napkin.specs.folders import hardware_names
 from napkin.specs.measured import Measured
 from napkin.specs.names import holding
@@ -28,6 +29,14 @@ EXPLAINED = (
 )
 RATE, BANDWIDTH = "FLOP/s/GPU", "B/s/GPU"
 NOTHING = "-"
+PEAKS = (*PRECISIONS, *VECTOR)
+# Of csv: inputs, then the result; of every precision, whichever of them a device has.
+COLUMNS = (
+    *("hardware", "file", "name", "vendor"),
+    *(f"peak.{dtype}.{kind}" for dtype in PEAKS for kind in ("dense", "sparse")),
+    *("memory_bytes", "memory_visible_bytes", "memory_bandwidth", "tdp_watts", "device_names"),
+    *(f"measured.{dtype}" for dtype in PEAKS),
+)
 
 
 def hardware(
@@ -130,7 +139,9 @@ def _answer(device: Accelerator, wanted: str) -> Answer:
     }
     inputs = {"hardware": device.key, "file": device.file}
     steps = tuple(quantity for row in _rows(device) for quantity in row.quantities())
-    return Answer("hardware", inputs, result, partial(_words, device, wanted), steps)
+    return Answer(
+        "hardware", inputs, result, partial(_words, device, wanted), steps, columns=COLUMNS
+    )
 
 
 def _words(device: Accelerator, wanted: str) -> Words:

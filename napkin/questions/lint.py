@@ -19,6 +19,11 @@ SAME = 0.005
 # What is no more than a rounding: 1300 for 1307.4.
 ROUNDED = 0.015
 
+# Of csv: a row of theirs, then what it is judged to be.
+COLUMNS = (
+    *("name", "dtype", "flops_per_second", "at"),
+    *("verdict", "said", "hardware", "promised", "ratio"),
+)
 SEPARATORS = ",;\t"
 SUGGESTIONS = 20  # in one table: each is sought among all names
 FP16_VECTOR = (2, 4)  # times the fp32 rate, by architecture
@@ -81,7 +86,8 @@ def _answer(row: Row, verdict: Verdict) -> Answer:
         "ratio": None if verdict.ours is None else row.rate / verdict.ours,
     }
     inputs = {"name": row.name, "dtype": row.dtype, "flops_per_second": row.rate, "at": row.place}
-    return Answer("hardware", inputs, result, partial(Words, row.name, verdict.said))
+    words = partial(Words, row.name, verdict.said)
+    return Answer("hardware", inputs, result, words, columns=COLUMNS)
 
 
 def _tera(rate: float | None) -> str:

@@ -18,6 +18,11 @@ from napkin.specs import optimizers
 
 DEFAULT_PRECISION = "fp32"
 DEFAULT_OPTIMIZER = "adamw"
+# Of csv: inputs, then the result.
+COLUMNS = (
+    *("gpus", "hardware", "memory", "precision", "optimizer", "bytes_per_param", "reserve"),
+    *("params", "memory_bytes", "params_replicated"),
+)
 
 
 # Recipes that people ask for next.
@@ -116,7 +121,8 @@ def _answer(n: Quantity, state: _State, of: Capacity) -> Answer:
         "params_replicated": int(N1.value),
     }
     words = partial(_words, n, state, of, M, N, N1)
-    return Answer("max-model", inputs, result, words, (N,), (N1,), (state.s, M, N))
+    rows = (state.s, M, N)
+    return Answer("max-model", inputs, result, words, (N,), (N1,), COLUMNS, rows)
 
 
 def _words(

@@ -10,6 +10,7 @@ from napkin.questions.answer import Answer, Inputs, Words, value_of
 from napkin.questions.examples import MFU as MFU_EXAMPLE
 from napkin.questions.machines import machines
 from napkin.questions.options import Text
+from napkin.questions.peak import COLUMNS as PEAK
 from napkin.questions.peak import (
     MEASURED,
     PROMISED,
@@ -28,6 +29,13 @@ VERDICTS = (
     (0.3, "fair: 50 % is good, 5 % is poor"),
     (0.05 + 1e-9, "low: 50 % is good, 5 % is poor"),
     (0.0, "poor: 50 % is good; something other than matmuls takes the time"),
+)
+# Of csv: inputs, then the result.
+COLUMNS = (
+    *dict.fromkeys((*workload.COLUMNS, *throughput.COLUMNS)),
+    *(*PEAK, "recompute", "frozen_base"),
+    *("mfu", *(f"conventions.{name}" for name in CONVENTIONS), "hfu", "mfu_measured"),
+    *("flops_per_token", "flops_per_second_per_gpu"),
 )
 # What to ask of each option where the MFU is impossible.
 DOUBTS = {
@@ -213,7 +221,7 @@ def _answer(
     steps = tuple(q for q in (MFU, here, HFU) if q is not None)
     asides = () if r1 is None else (r1,)
     rows = tuple(q for q in (f if model.counts else None, A, promised.P, *steps) if q is not None)
-    return Answer("mfu", inputs, result, words, steps, asides, rows)
+    return Answer("mfu", inputs, result, words, steps, asides, COLUMNS, rows)
 
 
 def _by_convention(MFU: Quantity, model: _Model) -> dict[str, float | None]:

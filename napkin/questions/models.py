@@ -7,7 +7,7 @@ from napkin import units
 from napkin.accounting.layer import Row
 from napkin.accounting.layer import rows as operations_of
 from napkin.accounting.operations import Kernels
-from napkin.accounting.parameters import Parameters, parameters
+from napkin.accounting.parameters import PARTS, Parameters, parameters
 from napkin.errors import NapkinError, quoted
 from napkin.quantity import in_symbols
 from napkin.questions import options
@@ -20,7 +20,13 @@ from napkin.specs.folders import model_names
 from napkin.specs.model import Model, Stack
 
 VALUE_BYTES = 2  # bf16
-COLUMNS = ("", "params", "active", "L", "d", "H/kv", "V", "T")
+# Of csv: inputs, then the result.
+COLUMNS = (
+    *("model", "params", "active_params", "matmul_params"),
+    *(f"parts.{name}" for name in PARTS),
+    "layer",
+)
+LISTED = ("", "params", "active", "L", "d", "H/kv", "V", "T")
 
 
 def models(*, name: str | None = None, layer: bool = False) -> Report:
@@ -47,7 +53,7 @@ def _list(shipped: Sequence[str], which: str = "") -> Report:
     all_of = [known.find(each) for each in shipped]
     rows = [_row(each) for each in all_of if isinstance(each, Model)]
     caption = "kv: key-value heads; T: longest sequence; `napkin models NAME` shows every part"
-    table = Table(COLUMNS, rows, frozenset(COLUMNS[1:]), which + caption)
+    table = Table(LISTED, rows, frozenset(LISTED[1:]), which + caption)
     return Report("models", [_answer(each) for each in all_of], table)
 
 
@@ -120,7 +126,9 @@ def _answer(model: Model | Stack) -> Answer:
     steps = (parts.N,) if parts.N_act is parts.N else (parts.N, parts.N_act)
     words = partial(_words, model, parts)
     inputs, summary = {"model": model.name}, _table(model)
-    return Answer("models", inputs, result, words, (*steps, parts.N_mm), summary=summary)
+    return Answer(
+        "models", inputs, result, words, (*steps, parts.N_mm), (), COLUMNS, summary=summary
+    )
 
 
 def windows_of(model: Model) -> list[str]:

@@ -16,6 +16,8 @@ from napkin.specs.measured import Measured
 DEFAULT_HARDWARE = "h100-sxm"
 DEFAULT_DTYPE = "bf16"
 ABOVE = 1.05  # a card may run a little over the clock that its datasheet assumes
+# The inputs of every question that reads a peak.
+COLUMNS = ("hardware", "dtype", "peak", "sparse")
 PROMISED, MEASURED = "promised", "measured"
 
 

@@ -26,6 +26,9 @@ WAYS: dict[str, tuple[str, ...]] = {
     "flops": ("time", "gpus"),
 }
 
+# The inputs of every way.
+COLUMNS = tuple(dict.fromkeys((*WAYS, *(each for beside in WAYS.values() for each in beside))))
+
 Given = dict[str, Any]
 
 

@@ -11,6 +11,7 @@ from napkin.questions.answer import Answer, Words, value_of
 from napkin.questions.examples import TRAIN_TIME
 from napkin.questions.machines import machines
 from napkin.questions.options import Text
+from napkin.questions.peak import COLUMNS as PEAK
 from napkin.questions.peak import (
     PROMISED,
     Promise,
@@ -20,12 +21,28 @@ from napkin.questions.peak import (
 from napkin.questions.workload import Workload, bytes_per_param
 from napkin.record import Record
 from napkin.specs.accelerator import Figure
-from napkin.specs.conventions import SIX_N
+from napkin.specs.conventions import CONVENTIONS, SIX_N
 from napkin.specs.optimizers import OPTIMIZERS, PRECISIONS
 
 ASSUMED_MFU = "50%"
 
 OTHER_SHARES = (0.4, 0.3)  # beside an assumed one: what published runs reach more often
+# Of csv: inputs, then the result.
+COLUMNS = (
+    *workload.COLUMNS,
+    *("tokens", "epochs", "gpus", *PEAK, "mfu", "price"),
+    *(
+        "flops",
+        "seconds",
+        "days",
+        "gpu_hours",
+        "pf_days",
+        "tokens_per_second",
+        "tokens_per_second_per_gpu",
+    ),
+    *("min_gpus_for_states", "cost", "energy_kwh", "measured.days", "measured.mfu_promised"),
+    *("published", *(f"conventions.{name}" for name in CONVENTIONS)),
+)
 COUNTED = "6ND: a matmul costs 2·m·n·p FLOP, once forward, twice backward; no attention"
 
 # fp32 AdamW keeps as much; max-model shows the terms of every recipe.
@@ -190,7 +207,7 @@ def _answer(run: _Run) -> Answer:
         }
     derived = (f.h, f.C_pfs, f.r1, f.cost, f.E, f.n_min, f.t_here, f.MFU_here)
     asides = tuple(q for q in derived if q is not None)
-    return Answer("train-time", inputs, result, partial(_words, run, f), (f.t,), asides)
+    return Answer("train-time", inputs, result, partial(_words, run, f), (f.t,), asides, COLUMNS)
 
 
 def _measured(f: _Figures) -> dict[str, float] | None:

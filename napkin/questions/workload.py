@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 USUAL_SEQ_LEN = 4096  # tokens; where the model is made for fewer, as many
 RECOMPUTE = ("none", "selective", "full")
+# The inputs of every question about it.
+COLUMNS = ("params", "active_params", "model", "convention", "seq_len")
 MOST_TOKENS = 10**9  # of one sequence
 
 

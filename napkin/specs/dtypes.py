@@ -21,6 +21,7 @@ PRECISIONS = (
     "nvfp4",
     "nf4",
 )
+VECTOR = ("fp64_vector", "fp32_vector")  # rates without the matrix units
 
 # Bits of a value as it is stored, block scales in it (OCP MX 1.0; nvfp4: e4m3 for 16 values,
 # nf4: fp32 for 64).

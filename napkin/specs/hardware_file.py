@@ -91,7 +91,7 @@ def _sources(section: Section, key: str) -> dict[str, Any]:
     return section.section(key).read(dict.fromkeys(SOURCED, Section.texts))
 
 
-PEAKS = (*dtypes.PRECISIONS, *dtypes.ALIASES, "fp64_vector", "fp32_vector")
+PEAKS = (*dtypes.PRECISIONS, *dtypes.ALIASES, *dtypes.VECTOR)
 SOURCED = ("peak", "reported", "memory", "interconnect", "tdp", "device_names", "released")
 INTERCONNECT: dict[str, Reader] = {
     "name": Section.text,

@@ -7,7 +7,7 @@ import pytest
 
 from napkin.quantity import coefficient, define, given
 from napkin.questions.answer import Answer, Report, Words
-from napkin.render import csv, json, markdown, svg, table
+from napkin.render import json, markdown, svg, table
 from tests.running import napkin
 
 
@@ -49,13 +49,6 @@ def test_the_table_shows_the_working_under_the_headline() -> None:
 def test_json_is_the_contract_s_document() -> None:
     assert '"question": "example"' in written(json)
     assert written(json).endswith("}\n")
-
-
-def test_csv_flattens_with_dots() -> None:
-    assert written(csv) == (
-        "params,sparse,gpus,peak.bf16.dense,names,none\n"
-        '70000000000,false,14.0,100000000000000.0,"[""a"", ""b""]",\n'
-    )
 
 
 def test_markdown_escapes_what_it_would_read_as_markup() -> None:

@@ -116,7 +116,8 @@ def answer(
         "gemms": _gemms(work, measured),
     }
     words = partial(_words, work, measured, run, dtype, R, share, skipped)
-    return Answer("bench", inputs, result, words, (R if share is None else share,))
+    steps = (R if share is None else share,)
+    return Answer("bench", inputs, result, words, steps, columns=measurement.COLUMNS)
 
 
 def _part(layer: Matmul, measured: "Mapping[Shape, Measurement]") -> tuple[Quantity, Quantity]:

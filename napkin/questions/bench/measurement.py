@@ -28,6 +28,19 @@ if TYPE_CHECKING:
     from napkin.bench.nvml import State
 
 
+# Of csv, of --model and of several ranks too: inputs, then the result.
+COLUMNS = (
+    *("dtype", "device", "model", "seq_len", "micro_batch", "size", "seconds", "warmup"),
+    *("device_name", "shape", *(f"flops_per_second.{which}" for which in ("median", "min", "max"))),
+    *("samples", "promised", "ratio", "saved_to"),
+    *(f"bandwidth.{which}" for which in ("copy", "triad", "promised", "ridge", "ridge_promised")),
+    "gemms",
+    *(f"ranks.{which}" for which in ("size", "min", "median", "max", "flops_per_second")),
+    *(f"ranks.slowest.{which}" for which in ("rank", "host", "device")),
+    "all_reduce",
+)
+
+
 @dataclass(slots=True)
 class Run:
     """What is measured on what, and how."""
@@ -167,7 +180,7 @@ def answer(
     if len(several) > 1:
         result |= ranks.result(medians, run.members, run.all_reduce)
         steps += [ranks.bus_bandwidth(each, len(several)) for each in run.all_reduce[-1:]]
-    return Answer("bench", inputs, result, words, tuple(steps))
+    return Answer("bench", inputs, result, words, tuple(steps), columns=COLUMNS)
 
 
 def _bandwidth_result(found: "Bandwidth", beside: _Memory) -> dict[str, float | None]:

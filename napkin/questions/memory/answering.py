@@ -29,6 +29,18 @@ KINDS = (
     *("weights", "master_weights", "gradients", "optimizer"),
     *("activations", "loss", "temporaries"),
 )
+PHASES = ("states", "start", "forward", "loss", "backward", "step", "zero_grad")
+SERVED = "kv_cache"  # a kind that only serving has
+# Of csv, of training, --fit and serving alike: inputs, then the result.
+COLUMNS = (
+    *("params", "model", "gpus", "hardware", "precision", "optimizer", "bytes_per_param", "zero"),
+    *("micro_batch", "seq_len", "grad_accum", "recompute", "attention", "norm", "step"),
+    *("chunked_loss", "bucket_view", "activations", "double_quant", "context", "batch"),
+    *(f"per_gpu_bytes.{kind}" for kind in (*KINDS, SERVED, "peak")),
+    "peak_phase",
+    *(f"phases.{phase}.bytes" for phase in PHASES),
+    *("capacity_bytes", "verdict", "fits"),
+)
 BAR = 40  # letters
 NOT_COUNTED = "workspaces, fragmentation"
 
@@ -47,8 +59,8 @@ def answered(asked: Scenario, headline: str = "", settings: Settings | None = No
     named = {each.symbol: each for phase in step.phases for each in phase.alive}
     kinds = (*step.states.all, step.activations, step.loss, *step.temporaries)
     asides = tuple(each for each in kinds if each is not None)
-    rows = working(step, asked.N, asked.setup)
-    return Answer("memory", asked.inputs, result, words, (*named.values(), total), asides, rows)
+    rows, steps = working(step, asked.N, asked.setup), (*named.values(), total)
+    return Answer("memory", asked.inputs, result, words, steps, asides, COLUMNS, rows)
 
 
 def result_of(

@@ -6,7 +6,14 @@ from napkin.accounting.notation import letter
 from napkin.quantity import Quantity
 from napkin.questions.answer import Answer, Words
 from napkin.questions.memory import scenario
-from napkin.questions.memory.answering import fits_in, on_how_many, result_of, room_of, verdict_of
+from napkin.questions.memory.answering import (
+    COLUMNS,
+    fits_in,
+    on_how_many,
+    result_of,
+    room_of,
+    verdict_of,
+)
 from napkin.questions.memory.scenario import Settings
 from napkin.questions.peak import both_readings
 from napkin.questions.workload import sum_given
@@ -45,4 +52,4 @@ def by_sum(settings: Settings) -> Answer:
         details=[*verdict, *asked.capacity.notes],
         failure=failure,
     )
-    return Answer("memory", inputs, result, lambda: words, (total,))
+    return Answer("memory", inputs, result, lambda: words, (total,), columns=COLUMNS)

@@ -13,7 +13,15 @@ from napkin.questions.answer import Answer, Words
 from napkin.questions.capacity import Capacity, capacity_of
 from napkin.questions.machines import machines
 from napkin.questions.memory import scenario
-from napkin.questions.memory.answering import fits_in, on_how_many, result_of, room_of, verdict_of
+from napkin.questions.memory.answering import (
+    COLUMNS,
+    SERVED,
+    fits_in,
+    on_how_many,
+    result_of,
+    room_of,
+    verdict_of,
+)
 from napkin.questions.memory.by_sum import shared_by
 from napkin.questions.memory.fit import OF_SERVING, largest
 from napkin.questions.memory.scenario import Settings
@@ -78,7 +86,7 @@ def _answered(asked: Settings, headline: str = "") -> Answer:
         "batch": None if KV is None else _sequences(asked),
     }
     cache = None if KV is None else KV.value / ranks
-    kinds = {"weights": W.value / ranks, "kv_cache": cache}
+    kinds = {"weights": W.value / ranks, SERVED: cache}
     result = result_of(where, total.value, "inference", kinds)
     words = partial(
         _words,
@@ -95,7 +103,7 @@ def _answered(asked: Settings, headline: str = "") -> Answer:
         headline,
     )
     rows = (W, total) if KV is None else (W, KV, total)
-    return Answer("memory", inputs, result, words, (total,), (), rows)
+    return Answer("memory", inputs, result, words, (total,), (), COLUMNS, rows)
 
 
 def _stored(text: Text) -> str:

@@ -18,7 +18,8 @@ def text(report: Report) -> str:
     """The report as one Markdown text."""
     if report.table is not None and len(report.answers) != 1:
         columns, *rows = ([*map(_plain, row)] for row in (report.table.columns, *report.table.rows))
-        lines = [*_table(columns, rows), "", printable(report.table.caption)]
+        right = [name in report.table.right for name in report.table.columns]
+        lines = [*_table(columns, rows, right), "", printable(report.table.caption)]
         return "\n".join(lines) + "\n"
     return "\n".join(line for answer in report.answers for line in _answer(answer))
 
@@ -40,17 +41,24 @@ def _answer(answer: Answer) -> Iterator[str]:
         )
         for q in quantity.derivation(*answer.steps, *answer.asides)
     ]
-    yield from _table(COLUMNS, rows)
+    yield from _table(COLUMNS, rows, [name == "value" for name in COLUMNS])
     yield ""
-    yield from (f"- {_plain(note)}" for note in answer.notes)
+    yield from (f"- {_note(note)}" for note in answer.notes)
     yield from (f"- **Warning:** {_plain(warning)}" for warning in answer.warnings)
     yield ""
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Of cells that are Markdown already."""
+def _note(note: str) -> str:
+    """Bars and columns keep their places: Markdown would make one blank of several."""
+    return f"`{printable(note)}`" if "  " in note else _plain(note)
+
+
+def _table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]
+) -> Iterator[str]:
+    """Of cells that are Markdown already, some columns aligned right."""
     yield f"| {' | '.join(columns)} |"
-    yield f"|{' --- |' * len(columns)}"
+    yield f"|{''.join(' ---: |' if each else ' --- |' for each in right)}"
     for row in rows:
         yield f"| {' | '.join(row)} |"
 

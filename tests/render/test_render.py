@@ -56,7 +56,7 @@ def test_markdown_escapes_what_it_would_read_as_markup() -> None:
         "**14 GPUs** if all \\[is\\] sharded (assumed)\n"
         "\n"
         "|  |  | formula | numbers | value | source |\n"
-        "| --- | --- | --- | --- | --- | --- |\n"
+        "| --- | --- | --- | --- | ---: | --- |\n"
         "| `N` | parameters |  |  | 70B parameters | --params |\n"
         "| `M₁` | memory \\[of\\] one GPU |  |  | 80 GB | card.yaml:4 |\n"
         "| `n` | GPUs \\| needed | 16 × N / M₁ | 16 × 70e9 / 80e9 | 14 |  |\n"

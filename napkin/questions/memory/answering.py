@@ -124,18 +124,19 @@ def _words(
         f"{of} · {on_how_many(asked.gpus, asked.capacity)}",
         notes,
         warnings,
-        settings=_settings(asked, step),
+        settings=_settings(asked, step, settings),
         details=[*details, *asked.capacity.notes],
         failure=failure,
     )
 
 
-def _settings(asked: Scenario, step: Step) -> str:
+def _settings(asked: Scenario, step: Step, given: Settings | None) -> str:
     """What moves the answer most."""
     setup = asked.setup
     words = [f"{asked.precision} {asked.optimizer}", f"ZeRO-{setup.zero}" * (setup.ranks > 1)]
     if asked.about is not None:
-        words.append(f"{setup.micro_batch:,} × {setup.seq_len:,} tokens")
+        assumed = " (assumed)" if given is not None and given.seq_len is None else ""
+        words.append(f"{setup.micro_batch:,} × {setup.seq_len:,} tokens{assumed}")
         words.append(f"{setup.recompute} recomputation" * (setup.recompute != "none"))
     else:
         words.append(PEAKS[step.peak.name])

@@ -295,8 +295,8 @@ def _to_gain(MFU: Quantity) -> list[str]:
     saved = 1 - MFU.value / GOOD
     return [
         f"at {GOOD:.0%} the same tokens would take {saved:.0%} less time".replace("%", " %"),
-        "why: napkin bench --model (your shapes' roof) · --recompute full (HFU) ·",
-        "     napkin memory --fit micro-batch",
+        "why: napkin bench --model (your shapes' roof)",
+        "     --recompute full (HFU) · napkin memory --fit micro-batch",
     ]
 
 

@@ -4,21 +4,24 @@ import re
 from io import StringIO
 from typing import TextIO
 
+from rich.cells import cell_len
 from rich.console import Console
 
 from napkin.questions.answer import Report
-from napkin.render import plain
+from napkin.render import plain, table
 from napkin.render.console import HEIGHT
-from napkin.render.table import screen
 
-WIDTH = 100
+WIDEST = 100  # letters; longer notes are folded
 
 
 def write(report: Report, out: TextIO) -> None:
+    plain_text = StringIO()
+    table.write(report, plain_text)
+    content = max(map(cell_len, plain_text.getvalue().splitlines()), default=WIDEST)
     on = Console(
         file=StringIO(),
         record=True,
-        width=WIDTH,
+        width=min(content, WIDEST),
         height=HEIGHT,
         force_terminal=True,
         color_system="truecolor",
@@ -26,7 +29,7 @@ def write(report: Report, out: TextIO) -> None:
         emoji=False,
         highlight=False,
     )
-    screen(report, on)
+    table.screen(report, on)
     svg = on.export_svg(title=f"napkin {report.question}")
     svg = re.sub(r"@font-face\s*\{[^}]*\}\s*", "", svg)
     out.write(svg if plain.speaks_utf8(out) else plain.xml_text(svg))

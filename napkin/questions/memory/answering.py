@@ -41,7 +41,7 @@ COLUMNS = (
     *(f"phases.{phase}.bytes" for phase in PHASES),
     *("capacity_bytes", "verdict", "fits"),
 )
-BAR = 40  # letters
+BAR = 28  # letters
 NOT_COUNTED = "workspaces, fragmentation"
 
 

@@ -198,7 +198,7 @@ def _bars(step: Step, capacity: float) -> list[str]:
     for phase in step.phases[1:-1]:  # before and after it, the state alone is there
         length = max(1, round(BAR * phase.bytes / most))
         bar = f"{'█' * length:{BAR}}"
-        bar = bar[:end] + ("|" if length <= end else "█") + bar[end:]
+        bar = f"{bar[:end]}|{bar[end:]}"
         size = units.humanize(phase.bytes, "B")
         mark = " < peak" if phase is step.peak else ""
         lines.append(f"{phase.name:9} {phase.flop:2} {bar} {size:>9}{mark}")

@@ -138,7 +138,7 @@ def tokens_per_step(T: Quantity, batch: Quantity) -> Quantity:
 
 def global_batch(b: Quantity, a: Quantity, n: Quantity) -> Quantity:
     """G in seq/step: b sequences per GPU and micro-step, a micro-steps, n GPUs."""
-    return define("G", "global batch", b * a * n, "seq/step")
+    return define("B_all", "global batch", b * a * n, "seq/step")
 
 
 def step_token_rate(K: Quantity, step_time: Quantity) -> Quantity:
@@ -154,7 +154,7 @@ def run_token_rate_per_gpu(D: Quantity, h: Quantity) -> Quantity:
 
 def matmul(m: Quantity, n: Quantity, k: Quantity) -> Quantity:
     """F in FLOP of (m × k) by (k × n)."""
-    return define("F", "FLOP of one matmul", MULTIPLY_ADD * m * n * k, "FLOP")
+    return define("C", "FLOP of one matmul", MULTIPLY_ADD * m * n * k, "FLOP")
 
 
 def linear_flop(
@@ -172,7 +172,7 @@ def linear_time(symbol: str, name: str, count: Quantity, times: Sequence[Quantit
 
 def rate_of_all(F: Sequence[Quantity], t: Sequence[Quantity]) -> Quantity:
     """R in FLOP/s: all FLOP over all time, the FLOP-weighted harmonic mean of the rates."""
-    F_all = define("F", "FLOP of all", reduce(add, F), "FLOP")
+    F_all = define("C", "FLOP of all", reduce(add, F), "FLOP")
     t_all = define("t", "time of all", reduce(add, t), "s")
     return define("R", "rate of all together", F_all / t_all, "FLOP/s")
 
@@ -207,9 +207,9 @@ def moved(array: Quantity, arrays: int) -> Quantity:
 
 def bandwidth(Q: Quantity, t: Quantity) -> Quantity:
     """W in B/s."""
-    return define("W", "measured memory bandwidth", Q / t, "B/s")
+    return define("BW", "measured memory bandwidth", Q / t, "B/s")
 
 
 def share_of_bandwidth(W: Quantity, W_P: Quantity) -> Quantity:
     """The share of the promised bandwidth that was measured."""
-    return define("W/W_P", "share of the promised bandwidth", W / W_P, "%")
+    return define("BW/BW_P", "share of the promised bandwidth", W / W_P, "%")

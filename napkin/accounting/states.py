@@ -57,7 +57,7 @@ def states(N: Quantity, layout: Layout, source: str, notation: Notation = TRACED
     second, third = (shared(layout, STAGES[kind], notation) for kind in (GRADIENTS, WEIGHTS))
     master = optimizer = None
     if MASTER in each:
-        master = split("M", "fp32 master weights", each[MASTER] * N, first)
+        master = split("W_32", "fp32 master weights", each[MASTER] * N, first)
     if moments:
         optimizer = split("O", "optimizer state", total(moments) * N, first)
     return States(

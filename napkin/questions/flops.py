@@ -98,7 +98,7 @@ def _through(
         return through, {"recompute": again, "lora_rank": None}
     if again != "none":
         raise options.error("recompute", "is not counted with --lora-rank yet; leave it out")
-    r = options.quantity("lora_rank", lora_rank, parsing.whole, "r", "rank of the adapters", "1")
+    r = options.quantity("lora_rank", lora_rank, parsing.whole, "rank", "rank of the adapters", "1")
     through = options.read("lora_rank", r, lambda rank: lora.adapted(shape, cost, rank))
     return through, {"recompute": again, "lora_rank": r.value}
 

@@ -252,7 +252,7 @@ def _link(device: Accelerator) -> Iterator[_Row]:
             if figure:
                 yield _Row(label, symbol, unit, figure)
     if device.tdp:
-        yield _Row("TDP", "W", "W/GPU", device.tdp)
+        yield _Row("TDP", "TDP", "W/GPU", device.tdp)
 
 
 def _list(found: list[Accelerator], which: str = "") -> Table:
@@ -311,7 +311,7 @@ def _ridge(device: Accelerator) -> list[tuple[str, ...]]:
         return []
     P = given("P", "peak", peak.dense.value, RATE, peak.dense.source)
     bandwidth = device.memory_bandwidth
-    W = given("W", "memory bandwidth", bandwidth.value, BANDWIDTH, bandwidth.source)
+    W = given("BW", "memory bandwidth", bandwidth.value, BANDWIDTH, bandwidth.source)
     ridge = compute.promised_ridge(P, W)
     return [(f"ridge point, {DEFAULT_DTYPE}", str(ridge), "", "")]
 

@@ -45,9 +45,9 @@ def quantity(
 
 
 def batch(text: Text, T: Quantity) -> Quantity:
-    """--global-batch, G in seq/step, of sequences of T tokens."""
+    """--global-batch, B_all in seq/step, of sequences of T tokens."""
     parse = partial(parsing.sequences, length=int(T.value))
-    return quantity("global_batch", text, parse, "G", "global batch", "seq/step")
+    return quantity("global_batch", text, parse, "B_all", "global batch", "seq/step")
 
 
 def choice(option: str, text: object, known: Sequence[str], usual: str | None = None) -> str:

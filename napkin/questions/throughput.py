@@ -162,7 +162,7 @@ class _Reader:
     def flops(self) -> Throughput:
         if "time" not in self.asked:
             raise options.error("flops", "needs --time")
-        F = self._take("flops", parsing.amount, "F", "model FLOP", "FLOP")
+        F = self._take("flops", parsing.amount, "C", "model FLOP", "FLOP")
         t = self._take("time", parsing.duration, "t", "time", "s")
         n = self._gpus("") if "gpus" in self.asked else coefficient(1, "GPU")
         return Throughput(A=compute.achieved_raw(F, t, n))

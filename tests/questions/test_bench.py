@@ -45,8 +45,8 @@ def test_be_02_without_a_gpu_the_cpu_is_measured_and_named() -> None:
 def test_the_figure_is_the_flop_over_the_median_time() -> None:
     found = answer(f"bench --device cpu {QUICK}")
     steps = {step["symbol"]: step["value"] for step in found["derivation"]}
-    assert steps["F"] == 2 * 96**3
-    assert found["result"]["flops_per_second"]["median"] == steps["F"] / steps["t"]
+    assert steps["C"] == 2 * 96**3
+    assert found["result"]["flops_per_second"]["median"] == steps["C"] / steps["t"]
 
 
 @no_gpu
@@ -154,7 +154,7 @@ def test_a_shape_of_any_sides_is_measured() -> None:
     found = answer("bench --device cpu --dtype fp32 --shape 64x96x128 --seconds 0.02")
     assert found["result"]["shape"] == [64, 96, 128]
     steps = {step["symbol"]: step["value"] for step in found["derivation"]}
-    assert steps["F"] == 2 * 64 * 96 * 128
+    assert steps["C"] == 2 * 64 * 96 * 128
 
 
 def test_what_was_asked_is_among_the_inputs() -> None:
@@ -376,8 +376,8 @@ def test_the_ridge_is_the_measured_rate_over_the_measured_bandwidth(
     found = answer(f"bench --device cpu --bandwidth --no-save {QUICK}")
     steps = {step["symbol"]: step["value"] for step in found["derivation"]}
     memory = found["result"]["bandwidth"]
-    assert steps["W"] == max(memory["copy"], memory["triad"]) == steps["Q"] / steps["t_mem"]
-    assert memory["ridge"] == steps["I"] == steps["R"] / steps["W"]
+    assert steps["BW"] == max(memory["copy"], memory["triad"]) == steps["Q"] / steps["t_mem"]
+    assert memory["ridge"] == steps["I"] == steps["R"] / steps["BW"]
     assert (memory["promised"], memory["ridge_promised"]) == (None, None)
 
 

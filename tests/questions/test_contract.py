@@ -11,7 +11,7 @@ from tests.running import answer, answers
 
 KEYS = {
     "train-time --params 70e9 --tokens 15e12 --gpus 1024": (
-        "flops seconds days gpu_hours params active_params tokens gpus mfu tokens_per_second "
+        "flops seconds days gpu_hours pf_days params active_params tokens gpus mfu tokens_per_second "
         "tokens_per_second_per_gpu min_gpus_for_states cost energy_kwh measured published"
     ),
     "max-model --gpus 8": "params bytes_per_param memory_bytes params_replicated",

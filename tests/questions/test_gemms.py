@@ -82,7 +82,7 @@ def test_the_rate_is_the_flop_weighted_harmonic_mean() -> None:
 
 def test_all_flop_are_three_times_those_of_the_forward_pass() -> None:
     steps = {step["symbol"]: step["value"] for step in answer(ASKED)["derivation"]}
-    assert steps["F"] == 6 * parameters(models.find(SMALL)).N_mm.value * 128
+    assert steps["C"] == 6 * parameters(models.find(SMALL)).N_mm.value * 128
 
 
 def test_every_precision_has_its_answer_and_experts_a_matmul_each() -> None:

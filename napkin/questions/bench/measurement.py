@@ -120,7 +120,7 @@ def _memory(run: Run, R: Quantity, P: Quantity | None) -> _Memory | None:
     if accelerator is None or accelerator.memory_bandwidth is None or P is None:
         return _Memory(W, compute.ridge(R, W), None, None)
     figure = accelerator.memory_bandwidth
-    W_P = _of_one_device(accelerator, "W_P", "promised memory bandwidth", figure, "B/s")
+    W_P = _of_one_device(accelerator, "BW_P", "promised memory bandwidth", figure, "B/s")
     return _Memory(W, compute.ridge(R, W), W_P, compute.promised_ridge(P, W_P))
 
 

@@ -86,7 +86,7 @@ COMMANDS = {
         "No name lists all, one shows every figure with its source, several stand side by side;\n"
         "--format yaml writes the file, as a start for one of your own.",
         (examples.HARDWARE,),
-        ("names", "check", "lint", "dtype"),
+        ("names", "sources", "check", "lint", "dtype"),
     ),
     "bench": Entry(
         MEASURE,

@@ -210,6 +210,7 @@ OPTIONS = {
         words=hardware_names,
         positional="several",
     ),
+    "sources": Option("", "Who says so, figure by figure, and all that a file notes."),
     "hardware check": Option("FILE", "Name everything that is wrong with a file of yours."),
     "lint": Option("FILE", "Judge a table of device and FLOP/s (YAML, JSON, CSV), row by row."),
     # What is measured.

@@ -31,7 +31,7 @@ def respond(question: str, options: dict[str, Any], silent: bool = False) -> Non
     target = None if output is None or silent else _opened(output)
     try:
         report = _asked(question, given)
-        report.explain = explain
+        report.explain = explain or report.explain
         if not silent:
             _write(report, format, sys.stdout if target is None else target.file, target)
     except BaseException:

@@ -42,6 +42,7 @@ COLUMNS = (
 def hardware(
     *,
     names: Sequence[str] = (),
+    sources: bool = False,
     check: str | None = None,
     lint: str | None = None,
     dtype: str | None = None,
@@ -65,7 +66,10 @@ def hardware(
     if check is not None:
         return _checked(check)
     several = _holding(names[0]) if len(names) == 1 else []
-    return _shown(several, which=f"names with {quoted(names[0])}; ") if several else _shown(names)
+    which = f"names with {quoted(names[0])}; " if several else ""
+    report = _shown(several or names, which)
+    report.explain = options.switch("sources", sources)
+    return report
 
 
 def _holding(word: str) -> list[str]:
@@ -154,7 +158,7 @@ def _words(device: Accelerator, wanted: str) -> Words:
     details += device.notes
     for block, texts in device.sources.items():
         details += [f"source of {block.replace('_', ' ')}: {text}" for text in texts]
-    notes.append("notes and sources: --explain")
+    notes.append("notes and sources: --sources")
     return Words(device.name, " · ".join(filter(None, about)), notes, details=details)
 
 

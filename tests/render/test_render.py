@@ -110,7 +110,8 @@ def test_hardware_is_a_list_one_in_full_or_several_side_by_side() -> None:
     assert row.split() == ["bf16", "989.4", "1978.9", "16"]
     source = "source of peak: https://glennklockwood.com/garden/processors/h100"
     assert source not in one
-    assert source in napkin("hardware h100-sxm --explain").out
+    assert source in napkin("hardware h100-sxm --sources").out
+    assert napkin("hardware h100 --sources").out == napkin("hardware h100 --explain").out
     several = napkin("hardware h100-sxm h100-pcie").out
     assert several.splitlines()[0].split() == ["h100-sxm", "h100-pcie"]
     assert "| name |" in napkin("hardware --format markdown").out

@@ -162,7 +162,7 @@ def _words(
         assumed = " (assumed)" if T.source.endswith("(assumed)") else ""
         condition += f" on sequences of {T.value:,}{assumed}"
         said = [*known.windows_of(model), *said]
-    notes = _alike(by_name)
+    notes = ["by convention, and as a share of exact-full:", *_alike(by_name)]
     if lengths:
         tenth, half = (units.count(int(q.value)) for q in lengths)
         notes.append(f"attention is 10 % of all FLOP from {tenth} tokens, half of them from {half}")

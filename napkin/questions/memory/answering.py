@@ -16,6 +16,7 @@ from napkin.questions.memory import scenario
 from napkin.questions.memory.scenario import Scenario, Settings
 from napkin.questions.peak import both_readings
 from napkin.questions.workload import too_long
+from napkin.specs.model import Stack
 
 PEAKS = {
     "states": "states alone",
@@ -134,7 +135,9 @@ def _settings(asked: Scenario, step: Step, given: Settings | None) -> str:
     """What moves the answer most."""
     setup = asked.setup
     words = [f"{asked.precision} {asked.optimizer}", f"ZeRO-{setup.zero}" * (setup.ranks > 1)]
-    if asked.about is not None:
+    if isinstance(asked.about, Stack):
+        words.append(f"{setup.micro_batch * setup.seq_len:,} samples")
+    elif asked.about is not None:
         assumed = " (assumed)" if given is not None and given.seq_len is None else ""
         words.append(f"{setup.micro_batch:,} × {setup.seq_len:,} tokens{assumed}")
         words.append(f"{setup.recompute} recomputation" * (setup.recompute != "none"))

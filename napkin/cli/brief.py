@@ -2,6 +2,7 @@
 
 import re
 from shutil import get_terminal_size
+from textwrap import wrap
 
 from napkin.cli import options
 from napkin.cli.commands import COMMANDS, WRITTEN
@@ -50,10 +51,5 @@ def _clause(text: str, room: int) -> str:
 
 
 def _wrapped(text: str, columns: int) -> list[str]:
-    lines: list[str] = []
-    for word in text.split():
-        if lines and len(lines[-1]) + len(word) < columns:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(word)
-    return lines
+    """No name is split."""
+    return wrap(text, columns, break_long_words=False, break_on_hyphens=False)

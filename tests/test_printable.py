@@ -199,7 +199,7 @@ def test_a_word_of_a_config_that_transformers_refuses() -> None:
 def test_a_bar_in_a_file_s_name_stays_in_its_cell() -> None:
     with written("a|b.yaml", CARD.format("Card")) as path:
         out = napkin(["hardware", str(path), "h100-sxm", "--format", "markdown"]).out
-    assert out.splitlines()[:2] == ["|  | a\\|b (yours) | h100-sxm |", "| --- | --- | --- |"]
+    assert out.splitlines()[:2] == ["|  | a\\|b (yours) | h100-sxm |", "| --- | ---: | ---: |"]
 
 
 def test_json_keeps_what_others_show_escaped() -> None:

@@ -7,10 +7,9 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache, wraps
 from inspect import signature
-from io import StringIO
 from typing import Any, ParamSpec
 
-from napkin.errors import NapkinError
+from napkin.errors import NapkinError, printable
 from napkin.questions import answer
 from napkin.questions.answer import Report
 from napkin.questions.flops import flops as _flops
@@ -20,7 +19,7 @@ from napkin.questions.mfu import mfu as _mfu
 from napkin.questions.train_time import train_time as _train_time
 
 Options = ParamSpec("Options")
-FLAG = re.compile(r"(?<![\w-])--([a-z][a-z-]*)")
+QUOTED_OR_FLAG = re.compile(r"""'[^']*'|"[^"]*"|(?<![\w-])--(?P<flag>[a-z][a-z-]*)""")
 COMMAND = re.compile(r"napkin [a-z]")  # from here on a line is typed as it stands
 
 
@@ -45,9 +44,9 @@ class _Written:
     def __str__(self) -> str:
         from napkin.render import table
 
-        written = StringIO()
-        table.write(self._report(), written)
-        return written.getvalue().rstrip("\n")
+        report = self._report()
+        warnings = (f"warning: {printable(warning)}\n" for warning in report.warnings)
+        return (table.text(report) + "".join(warnings)).rstrip("\n")
 
     def _repr_markdown_(self) -> str:  # what a notebook shows
         return self.to_markdown()
@@ -94,7 +93,7 @@ def _writing_itself(
         try:
             a = question(*args, **options)
         except NapkinError as error:
-            raise _in_python(error) from None
+            raise _in_python(error) from error.__cause__
         if isinstance(a, Report):
             (a,) = a.answers
         return _of_python(a)
@@ -103,18 +102,30 @@ def _writing_itself(
 
 
 def _in_python(error: NapkinError) -> NapkinError:
-    """Options by the names of the parameters; a command that is quoted stays as it is typed."""
+    """Options by the names of the parameters, an example as a call; what is quoted, and what only
+    a shell can do, stays as it stands."""
 
-    def named(flag: re.Match[str]) -> str:
-        name = flag[1].replace("-", "_")
-        return name if name in _parameters() else flag[0]
+    def named(match: re.Match[str]) -> str:
+        name = (match["flag"] or "").replace("-", "_")
+        return name if name in _parameters() else match[0]
 
     def line(text: str) -> str:
-        typed = COMMAND.search(text)
-        end = len(text) if typed is None else typed.start()
-        return FLAG.sub(named, text[:end]) + text[end:]
+        example = COMMAND.search(text)
+        end = len(text) if example is None else example.start()
+        return QUOTED_OR_FLAG.sub(named, text[:end]) + _call(text[end:])
 
     return type(error)(*map(line, error.lines))
+
+
+def _call(command: str) -> str:
+    """`napkin max-model --gpus 8` as napkin.max_model(gpus="8"); another command as it is."""
+    question, *words = command.split()[1:] or [""]
+    options, values = words[::2], words[1::2]
+    names = [option.removeprefix("--").replace("-", "_") for option in options]
+    if not names or len(names) != len(values) or not _parameters().issuperset(names):
+        return command
+    arguments = (f'{name}="{value}"' for name, value in zip(names, values, strict=True))
+    return f"napkin.{question.replace('-', '_')}({', '.join(arguments)})"
 
 
 @cache

@@ -1,6 +1,7 @@
 """Answers in Python: they write themselves, and mistakes are named as Python names things."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -35,6 +36,18 @@ def test_an_answer_prints_as_on_the_command_line_and_shows_as_markdown() -> None
     assert "\n" not in repr(one)
 
 
+def test_what_is_printed_has_no_escape_codes_and_holds_the_warnings(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "napkin" / "hardware").mkdir(parents=True)
+    (tmp_path / "napkin" / "hardware" / "mine.yaml").write_text("name: mine")
+    listed = str(napkin.hardware())
+    assert "\x1b" not in listed
+    assert listed.splitlines()[-1].startswith("warning: left out: ")
+
+
 def test_what_is_known_is_a_list_of_answers() -> None:
     assert len(napkin.models()) >= 30
     (one,) = napkin.models("llama-3-8b")
@@ -49,7 +62,11 @@ def test_what_is_known_is_a_list_of_answers() -> None:
 @pytest.mark.parametrize(
     ("question", "options", "error"),
     [
-        ("train_time", {"params": "8"}, "train-time needs tokens and gpus, as in: napkin train-"),
+        (
+            "train_time",
+            {"params": "8"},
+            "train-time needs tokens and gpus, as in: napkin.train_time(",
+        ),
         ("max_model", {"gpus": 1.5}, "gpus: '1.5' is not a whole number; write 1 or 2"),
         ("memory", {"params": 1e9, "micro_batch": 2}, "micro_batch: goes with model: params shows"),
         (
@@ -57,6 +74,8 @@ def test_what_is_known_is_a_list_of_answers() -> None:
             {"params": 7e9, "tokens_per_second": 1e4},
             "mfu needs gpus: tokens_per_second counts all GPUs; or use tokens_per_second_per_gpu",
         ),
+        ("max_model", {}, 'max-model needs gpus, as in: napkin.max_model(gpus="8")'),
+        ("memory", {"params": 1e9, "precision": "--gpus"}, "precision: '--gpus' is no recipe"),
     ],
 )
 def test_a_mistake_names_the_parameter(

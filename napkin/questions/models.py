@@ -65,10 +65,10 @@ def _layer(name: str | None) -> Report:
     if isinstance(model, Stack):
         raise options.error("layer", f"{model.name} is square matrices alone")
     tokens, _, _ = sequence(model, None)
-    found = list(operations_of(model, tokens, VALUE_BYTES, Kernels()))
-    whole = _sum(found)
+    operations = list(operations_of(model, tokens, VALUE_BYTES, Kernels()))
+    whole = _sum(operations)
     answer = _answer(model)
-    answer.result["layer"] = [row._asdict() for row in found]
+    answer.result["layer"] = [row._asdict() for row in operations]
     kinds = f"one of {model.moe_layers} with experts" if model.dense_layers else ""
     of = kinds if model.moe_layers and kinds else f"one layer of {model.layers}"
     answer.words = Words(
@@ -80,8 +80,9 @@ def _layer(name: str | None) -> Report:
         kept = f"layers of {model.architecture} were never measured"
     caption = f"FLOP: of one token, forward; kept: {kept}"
     columns = ("operation", "shape", "parameters", "FLOP", "kept")
-    rows = [_operation(row) for row in (*found, whole)]
-    return Report("models", [answer], Table(columns, rows, frozenset(columns[1:]), caption))
+    rows = [_operation(row) for row in (*operations, whole)]
+    answer.summary = Table(columns, rows, frozenset(columns[1:]), caption)
+    return Report("models", [answer])
 
 
 def _sum(rows: list[Row]) -> Row:

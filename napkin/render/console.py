@@ -10,10 +10,12 @@ UNBOUNDED = 4000
 HEIGHT = 25
 
 
-def console(out: TextIO) -> Console:
-    """NO_COLOR means no escape codes at all; FORCE_COLOR colours a pipe and never cuts it."""
+def console(out: TextIO, forced: bool | None = None) -> Console:
+    """NO_COLOR means no escape codes at all; FORCE_COLOR colours a pipe and never cuts it, unless
+    `forced` says what it says."""
     terminal = out.isatty()
-    forced = os.environ.get("FORCE_COLOR", "0") not in ("", "0")
+    if forced is None:
+        forced = os.environ.get("FORCE_COLOR", "0") not in ("", "0")
     colour = not os.environ.get("NO_COLOR") and (terminal or forced)
     return Console(
         file=out,

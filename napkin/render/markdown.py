@@ -5,7 +5,7 @@ from typing import TextIO
 
 from napkin import quantity
 from napkin.errors import printable
-from napkin.questions.answer import Answer, Report
+from napkin.questions.answer import Answer, Report, Table
 
 COLUMNS = ("", "", "formula", "numbers", "value", "source")
 
@@ -17,10 +17,7 @@ def write(report: Report, out: TextIO) -> None:
 def text(report: Report) -> str:
     """The report as one Markdown text."""
     if report.table is not None and len(report.answers) != 1:
-        columns, *rows = ([*map(_plain, row)] for row in (report.table.columns, *report.table.rows))
-        right = [name in report.table.right for name in report.table.columns]
-        lines = [*_table(columns, rows, right), "", printable(report.table.caption)]
-        return "\n".join(lines) + "\n"
+        return "\n".join(_rows(report.table)) + "\n"
     return "\n".join(line for answer in report.answers for line in _answer(answer))
 
 
@@ -30,6 +27,9 @@ def _answer(answer: Answer) -> Iterator[str]:
     if words.settings:
         yield _plain(words.settings)
     yield ""
+    if answer.summary is not None:
+        yield from _rows(answer.summary)
+        yield ""
     rows = [
         (
             f"`{q.symbol}`",
@@ -46,6 +46,14 @@ def _answer(answer: Answer) -> Iterator[str]:
     yield from (f"- {_note(note)}" for note in answer.notes)
     yield from (f"- **Warning:** {_plain(warning)}" for warning in answer.warnings)
     yield ""
+
+
+def _rows(table: Table) -> Iterator[str]:
+    """A table of text, and what its numbers are in."""
+    columns, *rows = ([*map(_plain, row)] for row in (table.columns, *table.rows))
+    yield from _table(columns, rows, [name in table.right for name in table.columns])
+    if table.caption:
+        yield from ("", _plain(table.caption))
 
 
 def _note(note: str) -> str:

@@ -4,24 +4,20 @@ import re
 from io import StringIO
 from typing import TextIO
 
-from rich.cells import cell_len
 from rich.console import Console
 
 from napkin.questions.answer import Report
 from napkin.render import plain, table
-from napkin.render.console import HEIGHT
+from napkin.render.console import HEIGHT, console
 
-WIDEST = 100  # letters; longer notes are folded
+LONGEST = 100  # cells of a line; a longer one is folded, a table never
 
 
 def write(report: Report, out: TextIO) -> None:
-    plain_text = StringIO()
-    table.write(report, plain_text)
-    content = max(map(cell_len, plain_text.getvalue().splitlines()), default=WIDEST)
     on = Console(
         file=StringIO(),
         record=True,
-        width=min(content, WIDEST),
+        width=table.width(report, console(StringIO()), LONGEST),
         height=HEIGHT,
         force_terminal=True,
         color_system="truecolor",

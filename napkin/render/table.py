@@ -1,6 +1,7 @@
 """What a person reads: the headline, the working under it, then what must be known."""
 
 from collections.abc import Collection, Iterator, Sequence
+from io import StringIO
 from typing import TextIO
 
 from rich import box
@@ -28,16 +29,32 @@ SHORTEST_LABEL = 10
 
 
 def write(report: Report, out: TextIO) -> None:
-    on = console(out)
+    out.writelines(_lines(report, console(out)))
+
+
+def text(report: Report) -> str:
+    """The screen as one text, as wide as it is and without a colour."""
+    return "".join(_lines(report, console(StringIO(), forced=False)))
+
+
+def _lines(report: Report, on: Console) -> Iterator[str]:
     with on.capture() as captured:
         screen(report, on)
-    out.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+    return (f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
 def screen(report: Report, on: Console) -> None:
     """Prints the report on a console."""
     for part in _parts(report, on.width):
         on.print(part)
+
+
+def width(report: Report, on: Console, longest_line: int) -> int:
+    """Cells that its tables take, where nothing is folded, and its lines up to the longest."""
+    parts = [part for part in _parts(report, on.width) if part]
+    tables = [on.measure(part).maximum for part in parts if isinstance(part, RichTable)]
+    lines = [on.measure(part).maximum for part in parts if not isinstance(part, RichTable)]
+    return max(*tables, min(longest_line, max(lines, default=0)), 1)
 
 
 def _parts(report: Report, width: int) -> Iterator[RenderableType]:

@@ -1,6 +1,7 @@
 """One answer, each renderer's whole text."""
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,15 @@ def test_svg_is_the_same_each_time_and_fetches_nothing() -> None:
     assert "url(http" not in picture
 
 
+def test_svg_is_as_wide_as_its_widest_row() -> None:
+    """A letter is 12.2 units wide; a cell that is folded would stand in two lines of text."""
+    wide = napkin("hardware h100-sxm a100-sxm-80gb mi300x b200 -f svg").out
+    assert wide.count("a100-sxm-80gb") == 1
+    assert "NVIDIA&#160;A100-SXM4-80GB" in wide
+    widths = re.findall(r'viewBox="0 0 (\d+)', wide + napkin("max-model --gpus 8 -f svg").out)
+    assert int(widths[0]) > 100 * 12.2 > int(widths[1])
+
+
 @pytest.mark.parametrize(
     ("suffix", "start"),
     [
@@ -99,6 +109,13 @@ def test_the_format_asked_for_wins_over_the_suffix(tmp_path: Path) -> None:
     path = tmp_path / "answer.txt"
     assert napkin(f"max-model --gpus 8 --format json -o {path}").code == 0
     assert path.read_text("utf-8").startswith("{")
+
+
+def test_an_alias_shows_its_card_and_names_the_others() -> None:
+    one = napkin("hardware a100").out
+    assert one.startswith("NVIDIA A100 SXM 80GB  a100-sxm-80gb, a100, a100-80gb")
+    assert "other a100: a100-pcie-40gb a100-pcie-80gb a100-sxm-40gb\n" in one
+    assert "other" not in napkin("hardware a100-sxm-80gb").out
 
 
 def test_hardware_is_a_list_one_in_full_or_several_side_by_side() -> None:

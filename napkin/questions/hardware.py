@@ -151,10 +151,7 @@ def _answer(device: Accelerator, wanted: str) -> Answer:
 def _words(device: Accelerator, wanted: str) -> Words:
     names = ", ".join((device.key, *device.aliases))
     about = (names, device.architecture, device.form_factor, device.released)
-    notes = how_found(device, wanted)
-    variants = [key for key in holding(wanted, hardware_names()) if key != device.key]
-    if variants:
-        notes.append(f"other {wanted}: {' '.join(variants)}")
+    notes = how_found(device, wanted, holding(wanted, hardware_names()))
     notes += [f"device name: {name}" for name in device.device_names]
     details = [f"link: {device.interconnect.name}"] if device.interconnect else []
     details += [f"accumulate: {device.accumulate}"] if device.accumulate else []

@@ -1,5 +1,6 @@
 """The peak that an answer divides by: which device, precision and kind, from which file."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 
 from napkin import parsing, units
@@ -88,8 +89,8 @@ def device(hardware: object) -> Accelerator:
     return options.read("hardware", str(hardware), accelerators.find)
 
 
-def how_found(accelerator: Accelerator, wanted: str) -> list[str]:
-    """What to say of a name that stood for a variant, or of a file of the user's."""
+def how_found(accelerator: Accelerator, wanted: str, variants: Collection[str] = ()) -> list[str]:
+    """What to say of a name that stood for one of the variants, or of a file of the user's."""
     notes = []
     if accelerators.alike(wanted) == this_machine.NAME:
         found = this_machine.device()
@@ -97,7 +98,9 @@ def how_found(accelerator: Accelerator, wanted: str) -> list[str]:
     if accelerator.own:
         notes.append(f"{accelerator.name} is your own file: {accelerator.file}")
     elif accelerators.alike(wanted) in map(accelerators.alike, accelerator.aliases):
-        notes.append(f"{wanted.strip()} is taken as {accelerator.key} ({accelerator.name})")
+        others = [key for key in variants if key != accelerator.key]
+        what = f"; others: {' '.join(others)}" if others else f" ({accelerator.name})"
+        notes.append(f"{wanted.strip()} is taken as {accelerator.key}{what}")
     if accelerator.devices_per_package > 1:
         each = accelerator.devices_per_package
         notes.append(f"figures and --gpus count packages: one is {each} devices of torch or JAX")

@@ -29,8 +29,17 @@ def bench(options: dict[str, Any]) -> None:
                 raise NapkinError("--list: measures nothing; leave the other options out")
             respond("figures", where, silent)
         else:
-            with streams.interruptible():
+            with streams.interruptible(), _cleared():
                 respond("bench", options if silent else options | {"progress": _progress}, silent)
+
+
+@contextmanager
+def _cleared() -> Iterator[None]:
+    """An error is said on a line of its own."""
+    try:
+        yield
+    finally:
+        _progress("")
 
 
 @contextmanager

@@ -122,6 +122,17 @@ def test_a_gpu_s_figure_ends_with_the_line_that_uses_it() -> None:
     assert answer(line)["inputs"]["peak"] == 257e12
 
 
+def test_a_gpu_s_figure_stands_as_a_bar_beside_what_others_measured_and_what_is_promised() -> None:
+    notes = words(devices.Device("cuda:0", "NVIDIA A100-SXM4-80GB"), "bf16", 156e12).notes
+    assert notes[:3] == [
+        "measured here   ██████████████                   156 TFLOP/s",
+        "others measured ████████████████████████       271.2 TFLOP/s",
+        "promised        ████████████████████████████     312 TFLOP/s",
+    ]
+    unpromised = words(devices.Device("cuda:0", "Acme 9000"), "bf16", 156e12).notes
+    assert "█" not in "".join(unpromised)
+
+
 def test_be_01_a_figure_above_the_promised_peak_is_flagged() -> None:
     said = words(devices.Device("cuda:0", "NVIDIA H100 80GB HBM3"), "bf16", 2854e12)
     assert "288 % of the promised 989.4 TFLOP/s" in said.condition
@@ -415,9 +426,8 @@ def test_a_gpu_s_state_is_told_and_only_an_unusual_one_is_a_warning() -> None:
         measured = Measurement(shape, rates, 1.7e-3, "", state)
         said = measurement.answer([measured], run, "bf16", [], None).words
         assert said.warnings == warnings
-    assert said.notes[2] == (
-        "at 1,755 MHz, 690 of 700 W and 64 °C; slowed by its power limit and its temperature"
-    )
+    slowed = "slowed by its power limit and its temperature"
+    assert f"at 1,755 MHz, 690 of 700 W and 64 °C; {slowed}" in said.notes
 
 
 def test_a_shared_gpu_s_figure_is_doubtful() -> None:

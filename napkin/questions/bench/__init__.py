@@ -66,6 +66,7 @@ def bench(
     window = None if seconds is None else options.read("seconds", seconds, parsing.seconds)
     before = None if warmup is None else options.read("warmup", warmup, parsing.seconds)
     members.refuse_numbered(device)
+    progress("loading torch ...")
     measuring.require_torch()
     from napkin.bench import device as devices
     from napkin.bench import matmul, operators

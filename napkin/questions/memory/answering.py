@@ -11,6 +11,7 @@ from napkin.accounting.notation import PLAIN
 from napkin.accounting.step import Phase, Step
 from napkin.quantity import Quantity
 from napkin.questions.answer import Answer, Words, value_of
+from napkin.questions.bars import bar
 from napkin.questions.capacity import DOES_NOT_FIT, FITS, Capacity
 from napkin.questions.memory import scenario
 from napkin.questions.memory.scenario import Scenario, Settings
@@ -42,7 +43,6 @@ COLUMNS = (
     *(f"phases.{phase}.bytes" for phase in PHASES),
     *("capacity_bytes", "verdict", "fits"),
 )
-BAR = 28  # letters
 NOT_COUNTED = "workspaces, fragmentation"
 
 
@@ -196,15 +196,12 @@ def fits_in(capacity: Capacity, peak: float) -> tuple[list[str], str, list[str]]
 def _bars(step: Step, capacity: float) -> list[str]:
     """The phases of the step, each as long as what is alive in it; `|` is what there is."""
     most = max(step.peak.bytes, capacity)
-    end = round(BAR * capacity / most)
     lines = []
     for phase in step.phases[1:-1]:  # before and after it, the state alone is there
-        length = max(1, round(BAR * phase.bytes / most))
-        bar = f"{'█' * length:{BAR}}"
-        bar = f"{bar[:end]}|{bar[end:]}"
+        long = bar(phase.bytes, most, capacity)
         size = units.humanize(phase.bytes, "B")
         mark = " < peak" if phase is step.peak else ""
-        lines.append(f"{phase.name:9} {phase.flop:2} {bar} {size:>9}{mark}")
+        lines.append(f"{phase.name:9} {phase.flop:2} {long} {size:>9}{mark}")
     return lines
 
 

@@ -217,7 +217,7 @@ def _answer(
         "flops_per_second_per_gpu": A.value,
         "tokens_per_second_per_gpu": value_of(r1),
     }
-    words = partial(_words, MFU, HFU, here, model, measured, promised)
+    words = partial(_words, MFU, HFU, here, A, model, measured, promised)
     steps = tuple(q for q in (MFU, here, HFU) if q is not None)
     asides = () if r1 is None else (r1,)
     rows = tuple(q for q in (f if model.counts else None, A, promised.P, *steps) if q is not None)
@@ -253,6 +253,7 @@ def _words(
     MFU: Quantity,
     HFU: Quantity | None,
     here: Quantity | None,
+    A: Quantity,
     model: _Model,
     measured: Throughput,
     promised: Promise,
@@ -274,7 +275,7 @@ def _words(
     if model.frozen_base:
         notes.append("4N: a frozen base has no weight gradients; adapters are not counted")
     elif model.counts and model.about is not None and model.about.model is not None:
-        notes += model.about.counted()
+        notes += model.about.counted(MFU.value)
     elif model.counts:
         notes.append("6N counts every weight once per token, and no attention")
     else:
@@ -284,7 +285,7 @@ def _words(
         headline = f"{here} of the measured peak, {headline}"
     counted = _how_counted(model)
     device = promised.accelerator.short_name
-    notes += [*measured.notes, *promised.notes()]
+    notes += [*measured.notes, *promised.notes(A.value)]
     if MFU.value < GOOD:
         notes += _to_gain(MFU)
     return Words(headline, f"of {device} · {promised.kind}{counted}", notes, warnings)

@@ -45,12 +45,13 @@ class Promise(Record):
         """Whether another rate answers, so that the promised figures are not at issue."""
         return bool(self.inputs["peak"] != PROMISED)
 
-    def notes(self) -> list[str]:
-        """How the device was found, and the figures that people know beside this one."""
+    def notes(self, achieved: float | None = None) -> list[str]:
+        """How the device was found, and the figures that people know beside this one; what was
+        achieved, in FLOP/s/GPU, as a share of what others measured."""
         found = how_found(self.accelerator, self.wanted)
         if self.figure is not None:
             found += [f"measured here: {said(self.figure, self.accelerator)}"]
-        return found if self.stated else found + self._beside()
+        return found if self.stated else found + self._beside(achieved)
 
     def warnings(self) -> list[str]:
         broken = [f"a measured figure cannot be read: {self.broken}"] if self.broken else []
@@ -63,7 +64,7 @@ class Promise(Record):
             *broken,
         ]
 
-    def _beside(self) -> list[str]:
+    def _beside(self, achieved: float | None) -> list[str]:
         row = self.accelerator.peak[self.dtype]
         notes = []
         if not self.inputs["sparse"]:
@@ -73,8 +74,13 @@ class Promise(Record):
                 notes.append(f"{dense} TFLOP/s is dense; the datasheet's {other} is 2:4 sparse")
             reported = self.accelerator.reported.get(self.dtype)
             if reported:
-                rate, share = _tera(reported.value), reported.value / row.dense.value
-                notes.append(f"others measured up to {rate} TFLOP/s in large matmuls ({share:.0%})")
+                rate = f"{_tera(reported.value)} TFLOP/s"
+                if achieved is None:
+                    share = units.humanize(reported.value / row.dense.value, "%")
+                    notes.append(f"others measured up to {rate} in large matmuls ({share})")
+                else:
+                    share = units.humanize(achieved / reported.value, "%")
+                    notes.append(f"{share} of the {rate} that others measured in large matmuls")
         if self.dtype.startswith("fp8"):
             notes.append("fp8 doubles the peak, not the speed: expect a lower MFU than in bf16")
         return notes

@@ -52,17 +52,22 @@ class Workload(Record):
             return ""
         return f" · {self.model.name}, {conventions.dashed(self.convention)}"
 
-    def counted(self) -> list[str]:
-        """How the FLOP are counted, and how far the other conventions are from it."""
+    def counted(self, MFU: float | None = None) -> list[str]:
+        """How the FLOP are counted, and how far the other conventions are from it; of an MFU,
+        what it would be by them."""
         if self.model is None:
             return []
         others = [f for name, f in self.flop.items() if name != self.convention]
         least, *_, most = sorted(others, key=lambda f: f.value)
         by = {id(f): conventions.dashed(name) for name, f in self.flop.items()}
-        low, high = (units.figures(f.value / self.f.value, 3) for f in (least, most))
+        low, high = (f.value / self.f.value for f in (least, most))
         said = f"counted as {CONVENTIONS[self.convention]}{self.assumed}"
-        rest = f"the others: {low} ({by[id(least)]}) to {high} ({by[id(most)]}) of it"
-        return [*self.model.notes, f"{said}; {rest}"]
+        if MFU is None:
+            figures, end = [units.figures(low, 3), units.figures(high, 3)], " of it"
+        else:
+            figures, end = [units.humanize(MFU * each, "%") for each in (low, high)], " MFU"
+        rest = f"{figures[0]} ({by[id(least)]}) to {figures[1]} ({by[id(most)]}){end}"
+        return [*self.model.notes, f"{said}; the others: {rest}"]
 
 
 def read(

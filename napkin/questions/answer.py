@@ -21,6 +21,33 @@ def value_of(of: Quantity | Figure | None) -> float | None:
 
 
 @dataclass(slots=True)
+class Bar:
+    """One figure, as long as its parts are together."""
+
+    name: str
+    figure: str
+    parts: tuple[tuple[str, float], ...]  # what each is, and how much
+    remark: str = ""
+
+    @property
+    def amount(self) -> float:
+        return sum(amount for _, amount in self.parts)
+
+
+@dataclass(slots=True)
+class Picture:
+    """What looking shows better than reading: bars on one scale, and where it ends."""
+
+    bars: Sequence[Bar]
+    end: float | None = None
+    end_is: str = ""
+
+    @property
+    def most(self) -> float:
+        return max(self.end or 0, *(bar.amount for bar in self.bars))
+
+
+@dataclass(slots=True)
 class Words:
     """What an answer says beside its figures."""
 
@@ -31,6 +58,7 @@ class Words:
     settings: str = ""  # the second line: what else was given or assumed
     details: list[str] = field(default_factory=list)  # notes that --explain shows
     failure: str = ""  # the bad news of the headline, which the other formats warn of
+    picture: Picture | None = None  # under the working
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from napkin import quantity
 from napkin.errors import printable
 from napkin.quantity import Quantity
 from napkin.questions.answer import Answer, Report, Table
+from napkin.render import bars
 from napkin.render.console import console
 
 # Readable on a white ground and on a black one; nothing is said by a style alone.
@@ -43,9 +44,9 @@ def _lines(report: Report, on: Console) -> Iterator[str]:
     return (f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
-def screen(report: Report, on: Console) -> None:
-    """Prints the report on a console."""
-    for part in _parts(report, on.width):
+def screen(report: Report, on: Console, letters: bool = True) -> None:
+    """Prints the report on a console; without letters, what looking shows is drawn elsewhere."""
+    for part in _parts(report, on.width, letters):
         on.print(part)
 
 
@@ -57,7 +58,7 @@ def width(report: Report, on: Console, longest_line: int) -> int:
     return max(*tables, min(longest_line, max(lines, default=0)), 1)
 
 
-def _parts(report: Report, width: int) -> Iterator[RenderableType]:
+def _parts(report: Report, width: int, letters: bool = True) -> Iterator[RenderableType]:
     if report.table is not None:
         alone = report.answers[0] if len(report.answers) == 1 else None
         if alone:
@@ -71,7 +72,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
         if report.table.caption:
             yield _text(report.table.caption, ASIDE)
         if alone:
-            yield from _remarks(alone, report.explain)
+            yield from _remarks(alone, report.explain, letters)
         return
     for number, answer in enumerate(report.answers):
         if number:
@@ -86,7 +87,7 @@ def _parts(report: Report, width: int) -> Iterator[RenderableType]:
             yield _grid(answer.summary, answer.summary.rows, width)
             if answer.summary.caption:
                 yield _text(answer.summary.caption, ASIDE)
-        yield from _remarks(answer, report.explain)
+        yield from _remarks(answer, report.explain, letters)
 
 
 def _text(words: str, style: str = "") -> Text:
@@ -163,11 +164,13 @@ def _formula(step: Quantity, shown: Collection[str]) -> Text:
     return working.append(f"\n{printable(quantity.in_numbers(step))}", ASIDE)
 
 
-def _remarks(answer: Answer, explain: bool) -> Iterator[RenderableType]:
+def _remarks(answer: Answer, explain: bool, letters: bool) -> Iterator[RenderableType]:
     words = answer.words
     notes = answer.notes if explain else words.notes
-    if notes or words.warnings:
+    if notes or words.warnings or words.picture:
         yield ""
+    if words.picture and letters:
+        yield from (_text(line, ASIDE) for line in bars.lines(words.picture))
     yield from (_text(note, ASIDE) for note in notes)
     yield from (_text(f"warning: {warning}", WARNING) for warning in words.warnings)
 

@@ -17,6 +17,7 @@ from napkin.bench.statistics import Rates
 from napkin.errors import DeviceError
 from napkin.questions.answer import Words
 from napkin.questions.bench import doubts, measurement
+from napkin.render import bars
 from napkin.specs import measured
 from napkin.specs.folders import measured_folder
 from tests.running import answer, answers, napkin, process
@@ -123,14 +124,14 @@ def test_a_gpu_s_figure_ends_with_the_line_that_uses_it() -> None:
 
 
 def test_a_gpu_s_figure_stands_as_a_bar_beside_what_others_measured_and_what_is_promised() -> None:
-    notes = words(devices.Device("cuda:0", "NVIDIA A100-SXM4-80GB"), "bf16", 156e12).notes
-    assert notes[:3] == [
-        "measured here   ██████████████                   156 TFLOP/s",
-        "others measured ████████████████████████       271.2 TFLOP/s",
-        "promised        ████████████████████████████     312 TFLOP/s",
+    picture = words(devices.Device("cuda:0", "NVIDIA A100-SXM4-80GB"), "bf16", 156e12).picture
+    assert picture is not None
+    assert list(bars.lines(picture)) == [
+        "measured here   ██████████████                 156 TFLOP/s",
+        "others measured ████████████████████████     271.2 TFLOP/s",
+        "promised        ████████████████████████████   312 TFLOP/s",
     ]
-    unpromised = words(devices.Device("cuda:0", "Acme 9000"), "bf16", 156e12).notes
-    assert "█" not in "".join(unpromised)
+    assert words(devices.Device("cuda:0", "Acme 9000"), "bf16", 156e12).picture is None
 
 
 def test_be_01_a_figure_above_the_promised_peak_is_flagged() -> None:

@@ -3,13 +3,16 @@
 import io
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from napkin.quantity import coefficient, define, given
 from napkin.questions.answer import Answer, Report, Words
 from napkin.render import json, markdown, svg, table
-from tests.running import napkin
+from tests.running import answer, napkin
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def report() -> Report:
@@ -133,3 +136,21 @@ def test_hardware_is_a_list_one_in_full_or_several_side_by_side() -> None:
     several = napkin("hardware h100-sxm h100-pcie").out
     assert several.splitlines()[0].split() == ["h100-sxm", "h100-pcie"]
     assert "| name |" in napkin("hardware --format markdown").out
+
+
+def test_the_picture_of_memory_is_drawn_to_scale_against_the_capacity() -> None:
+    command = "memory --model gpt2 --memory 2GB --micro-batch 4"
+    result = answer(command)["result"]
+    svg = ElementTree.fromstring(napkin(f"{command} -f svg").out)
+    texts = ["".join(text.itertext()).replace("\xa0", " ") for text in svg.iter(f"{SVG}text")]
+    assert not any("█" in text for text in texts)
+    parts = [rect for rect in svg.iter(f"{SVG}rect") if rect.find(f"{SVG}title") is not None]
+    rows: dict[str, float] = {}
+    for rect in parts:
+        rows[rect.attrib["y"]] = rows.get(rect.attrib["y"], 0) + float(rect.attrib["width"])
+    left = min(float(rect.attrib["x"]) for rect in parts)
+    line = next(svg.iter(f"{SVG}line"))
+    unit = (float(line.attrib["x1"]) - left) / result["capacity_bytes"]
+    inside = [each["bytes"] for each in result["phases"][1:-1]]
+    assert list(rows.values()) == pytest.approx([unit * each for each in inside], abs=1)
+    assert float(line.attrib["x1"]) < max(float(rect.attrib["x"]) for rect in parts)

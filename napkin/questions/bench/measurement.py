@@ -13,8 +13,7 @@ from napkin.bench import statistics
 from napkin.bench.ranks import Member, Ranks
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity, coefficient, define, given, observed
-from napkin.questions.answer import Answer, Inputs, Words, value_of
-from napkin.questions.bars import bar
+from napkin.questions.answer import Answer, Bar, Inputs, Picture, Words, value_of
 from napkin.questions.bench import doubts, ranks
 from napkin.questions.examples import TRAIN_TIME
 from napkin.questions.train_time import train_time
@@ -212,9 +211,7 @@ def _words(
         units.humanize(rate, "FLOP/s") for rate in (rates.p5, rates.p95, rates.sustained)
     )
     off = f"off by {measured.error:.1e} from fp64, relative" if measured.error else "exact"
-    P = None if share is None else share.args[1]
     notes = [
-        *_bars(known(device), dtype, R, P),
         f"nine calls of ten: {low} to {high}; sustained, pauses included: {whole}",
         f"random data, checked: {off}",
     ]
@@ -256,13 +253,15 @@ def _words(
         notes.append(f"saved to {saved}")
     if unsaved:
         notes.append(unsaved)
-    return Words(str(R), f"{dtype} {said} · {of} · {device.name}", notes, warnings)
+    P = None if share is None else share.args[1]
+    condition = f"{dtype} {said} · {of} · {device.name}"
+    return Words(str(R), condition, notes, warnings, picture=_picture(known(device), dtype, R, P))
 
 
-def _bars(
+def _picture(
     accelerator: Accelerator | None, dtype: str, R: Quantity, P: Quantity | None
-) -> list[str]:
-    """What was measured here, what others measured and what is promised, on one scale."""
+) -> Picture | None:
+    """What was measured here, what others measured and what is promised."""
     rates = {"measured here": R.value}
     if accelerator is not None and dtype in accelerator.reported:
         others = accelerator.reported[dtype].value
@@ -270,11 +269,10 @@ def _bars(
     if P is not None:
         rates["promised"] = P.value
     if len(rates) == 1:
-        return []
-    most = max(rates.values())
-    return [
-        f"{name:15} {bar(rate, most)} {units.tera(rate):>7} TFLOP/s" for name, rate in rates.items()
-    ]
+        return None
+    return Picture(
+        [Bar(name, f"{units.tera(rate)} TFLOP/s", ((name, rate),)) for name, rate in rates.items()]
+    )
 
 
 def _of_state(state: "State") -> str:

@@ -10,8 +10,7 @@ from napkin.accounting.napkin import working
 from napkin.accounting.notation import PLAIN
 from napkin.accounting.step import Phase, Step
 from napkin.quantity import Quantity
-from napkin.questions.answer import Answer, Words, value_of
-from napkin.questions.bars import bar
+from napkin.questions.answer import Answer, Bar, Picture, Words, value_of
 from napkin.questions.capacity import DOES_NOT_FIT, FITS, Capacity
 from napkin.questions.memory import scenario
 from napkin.questions.memory.scenario import Scenario, Settings
@@ -43,6 +42,7 @@ COLUMNS = (
     *(f"phases.{phase}.bytes" for phase in PHASES),
     *("capacity_bytes", "verdict", "fits"),
 )
+SEEN = 0.01  # of the scale: what is less is drawn together
 NOT_COUNTED = "workspaces, fragmentation"
 
 
@@ -110,7 +110,7 @@ def _words(
     details = [*verdict, *_others(asked)]
     if asked.about is not None:
         warnings += too_long(asked.about, asked.setup.seq_len)
-        notes = _bars(step, asked.capacity.limit.bytes)
+        notes = []
         details += [*scenario.assumed(asked.about, asked.setup), *step.notes, *asked.about.notes]
     if settings is not None:
         from napkin.questions.memory import changes  # loaded where the words are read
@@ -128,6 +128,7 @@ def _words(
         settings=_settings(asked, step, settings),
         details=[*details, *asked.capacity.notes],
         failure=failure,
+        picture=None if asked.about is None else _picture(step, asked.capacity),
     )
 
 
@@ -193,16 +194,27 @@ def fits_in(capacity: Capacity, peak: float) -> tuple[list[str], str, list[str]]
     return [], "", [f"{words}; fragmentation may end it"]
 
 
-def _bars(step: Step, capacity: float) -> list[str]:
-    """The phases of the step, each as long as what is alive in it; `|` is what there is."""
-    most = max(step.peak.bytes, capacity)
-    lines = []
-    for phase in step.phases[1:-1]:  # before and after it, the state alone is there
-        long = bar(phase.bytes, most, capacity)
-        size = units.humanize(phase.bytes, "B")
-        mark = " < peak" if phase is step.peak else ""
-        lines.append(f"{phase.name:9} {phase.flop:2} {long} {size:>9}{mark}")
-    return lines
+def _picture(step: Step, capacity: Capacity) -> Picture:
+    """What is alive in each phase of the step, against what there is."""
+    limit = capacity.limit.bytes
+    seen = SEEN * max(limit, step.peak.bytes)
+    bars = [
+        Bar(
+            f"{phase.name:9} {phase.flop:2}",
+            units.humanize(phase.bytes, "B"),
+            _parts(phase, seen),
+            " < peak" if phase is step.peak else "",
+        )
+        for phase in step.phases[1:-1]  # before and after it, the state alone is there
+    ]
+    return Picture(bars, limit, f"{units.humanize(limit, 'B')} of {capacity.said}")
+
+
+def _parts(phase: Phase, seen: float) -> tuple[tuple[str, float], ...]:
+    large = [each for each in phase.alive if each.value >= seen]
+    rest = phase.bytes - sum(each.value for each in large)
+    named = [(f"{each.symbol} {each.label}", each.value) for each in large]
+    return (*named, ("smaller ones", rest)) if rest else tuple(named)
 
 
 def _others(asked: Scenario) -> list[str]:

@@ -34,8 +34,8 @@ bench: $(VENV)/.bench ## install torch and measure this machine
 test: $(VENV)/.dev ## run the tests
 	$(BIN)/python -m pytest
 
-quick: $(VENV)/.dev ## run the tests that need no torch, a minute
-	$(BIN)/python -m pytest --quick
+quick: $(VENV)/.dev ## run the tests that need no torch, on all cores
+	$(BIN)/python -m pytest --quick --numprocesses auto
 
 lint: $(VENV)/.dev ## check style
 	$(BIN)/ruff check .

@@ -13,7 +13,7 @@ MODELS = ("llama-3-8b", "gpt2", "mixtral-8x7b", "gemma-2-9b", "linear:L=4,d=256"
 RECIPES = ("mixed", "fp32", "bf16", "amp", "mixed-fp32-grads")
 
 
-@pytest.mark.parametrize(("model", "zero"), product(MODELS, range(4)))
+@pytest.mark.parametrize(("model", "zero"), [*product(MODELS, range(4))])
 def test_the_terms_of_every_layout_add_up_to_its_peak(model: str, zero: int) -> None:
     for precision, gpus, micro_batch in product(RECIPES, (1, 8), (1, 16)):
         if precision == "amp" and not model.startswith("llama"):

@@ -27,7 +27,8 @@ def __getattr__(name: str) -> "Any":
         raise AttributeError(f"module 'napkin' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOMES[name]), name)
+    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return found
 
 
 def __dir__() -> list[str]:

@@ -310,10 +310,9 @@ def _scaled(digits: int, exponent: int, factor: int) -> float:
 
 
 def _suffix(text: str, suffix: str, suffixes: Suffixes, example: str) -> tuple[int, int]:
-    # Gb is a gigabit: an upper-case prefix before a lower-case b is not a byte.
-    gigabit = re.fullmatch(r"[KMGTP]i?b(/s)?", suffix)
     found = suffixes.get("".join(suffix.split()).casefold())
-    if found is None or gigabit:
+    # Gb is a gigabit: an upper-case prefix before a lower-case b is not a byte.
+    if found is None or (suffix and re.fullmatch(r"[KMGTP]i?b(/s)?", suffix)):
         problem = (
             f"{suffix!r} in {quoted(text)} is not a unit here"
             if suffix

@@ -13,11 +13,12 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})  # of a field that is a mappin
 
 @dataclass_transform(eq_default=False, frozen_default=True)
 class Record:
-    """Fields as annotated; what is left out has the class's value. Immutable, as mypy sees to."""
+    """Fields as annotated; what is left out has the class's value. Immutable, as mypy sees to,
+    unless `frozen=False`."""
 
     _fields: ClassVar[tuple[str, ...]] = ()
 
-    def __init_subclass__(cls, kw_only: bool = False) -> None:
+    def __init_subclass__(cls, kw_only: bool = False, frozen: bool = True) -> None:
         cls._fields = (*cls._fields, *cls.__annotations__)
 
     def __init__(self, *values: Any, **fields: Any) -> None:

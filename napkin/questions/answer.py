@@ -1,7 +1,6 @@
 """What every question returns, whichever way it is shown."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 from napkin import quantity, units
 from napkin.errors import printable
 from napkin.quantity import Quantity
+from napkin.record import Record
 from napkin.specs.accelerator import Figure
 
 # What was asked, in base units, by option name.
@@ -20,8 +20,7 @@ def value_of(of: Quantity | Figure | None) -> float | None:
     return None if of is None else of.value
 
 
-@dataclass(slots=True)
-class Bar:
+class Bar(Record):
     """One figure, as long as its parts are together."""
 
     name: str
@@ -34,8 +33,7 @@ class Bar:
         return sum(amount for _, amount in self.parts)
 
 
-@dataclass(slots=True)
-class Picture:
+class Picture(Record):
     """What looking shows better than reading: bars on one scale, and where it ends."""
 
     bars: Sequence[Bar]
@@ -47,22 +45,20 @@ class Picture:
         return max(self.end or 0, *(bar.amount for bar in self.bars))
 
 
-@dataclass(slots=True)
-class Words:
+class Words(Record):
     """What an answer says beside its figures."""
 
     headline: str
     condition: str = ""  # what the headline holds under; an assumption is called one
-    notes: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    notes: Sequence[str] = ()
+    warnings: Sequence[str] = ()
     settings: str = ""  # the second line: what else was given or assumed
-    details: list[str] = field(default_factory=list)  # notes that --explain shows
+    details: Sequence[str] = ()  # notes that --explain shows
     failure: str = ""  # the bad news of the headline, which the other formats warn of
     picture: Picture | None = None  # under the working
 
 
-@dataclass(slots=True)
-class Table:
+class Table(Record):
     """Rows of text for answers that are figures, not a derivation."""
 
     columns: tuple[str, ...]
@@ -72,8 +68,7 @@ class Table:
     more: Sequence[tuple[str, ...]] = ()  # rows that --explain shows too
 
 
-@dataclass(repr=False)
-class Answer:
+class Answer(Record):
     """One scenario's answer: what was asked, the figures, and the quantities they rest on."""
 
     question: str
@@ -122,14 +117,13 @@ class Answer:
         ]
 
 
-@dataclass(slots=True)
-class Report:
+class Report(Record, frozen=False):
     """All that one command answers."""
 
     question: str
     answers: list[Answer]
     table: Table | None = None
-    warnings: list[str] = field(default_factory=list)  # of no answer in particular
+    warnings: Sequence[str] = ()  # of no answer in particular
     explain: bool = False  # every step and note on the screen
     exit_code: int = 0  # 130 for what an interrupted run had found
     files: tuple[Path, ...] = ()  # the hardware files, for who wants one to start from

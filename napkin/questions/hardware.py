@@ -106,8 +106,11 @@ def _checked(file: str) -> Report:
         raise NapkinError(*map(str, problems))
     report = _shown([f"{path.parent}/{path.name}"])
     (answer,) = report.answers
-    answer.words.condition += " · no problems found"
-    answer.words.warnings.extend(_doubts(accelerators.find(str(path.absolute()))))
+    words = answer.words
+    doubts = _doubts(accelerators.find(str(path.absolute())))
+    answer.words = words.replace(
+        condition=f"{words.condition} · no problems found", warnings=[*words.warnings, *doubts]
+    )
     return report
 
 

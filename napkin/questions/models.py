@@ -81,8 +81,8 @@ def _layer(name: str | None) -> Report:
     caption = f"FLOP: of one token, forward; kept: {kept}"
     columns = ("operation", "shape", "parameters", "FLOP", "kept")
     rows = [_operation(row) for row in (*operations, whole)]
-    answer.summary = Table(columns, rows, frozenset(columns[1:]), caption)
-    return Report("models", [answer])
+    table = Table(columns, rows, frozenset(columns[1:]), caption)
+    return Report("models", [answer.replace(summary=table)])
 
 
 def _sum(rows: list[Row]) -> Row:

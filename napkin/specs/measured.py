@@ -55,8 +55,13 @@ class Measured(Record):
 
 def path_of(device: str, dtype: str) -> Path:
     """`nvidia-h100-80gb-hbm3--bf16.yaml`."""
+    return _path(measured_folder(), device, dtype)
+
+
+@lru_cache(maxsize=256)  # a sweep asks a hundred thousand times
+def _path(folder: str, device: str, dtype: str) -> Path:
     name = re.sub(r"[^a-z0-9]+", "-", device.casefold()).strip("-") or "device"
-    return Path(measured_folder(), f"{name[:LONGEST_NAME]}--{dtype}.yaml")
+    return Path(folder, f"{name[:LONGEST_NAME]}--{dtype}.yaml")
 
 
 def find(accelerator: Accelerator, dtype: str) -> Measured | None:
@@ -64,10 +69,11 @@ def find(accelerator: Accelerator, dtype: str) -> Measured | None:
 
     Raises NapkinError for a file or folder that cannot be read.
     """
-    if not os.path.isdir(measured_folder()):
+    folder = measured_folder()
+    if not os.path.isdir(folder):
         return None
     for name in accelerator.device_names:
-        path = path_of(name, dtype)
+        path = _path(folder, name, dtype)
         if _is_there(path):
             found = read(path)
             same = found.type == GPU and found.device == name and found.dtype == dtype

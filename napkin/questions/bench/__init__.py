@@ -183,7 +183,8 @@ def _stopped(report: Report, stops: Sequence[BaseException], saved: bool = False
     for error in stops:
         interrupted = isinstance(error, KeyboardInterrupt)
         what = "not every figure" if saved else "nothing"
-        report.warnings.append(f"{'interrupted' if interrupted else error}: {what} was saved")
+        why = f"{'interrupted' if interrupted else error}: {what} was saved"
+        report.warnings = [*report.warnings, why]
         report.exit_code = INTERRUPTED if interrupted else DeviceError.exit_code
     return report
 
@@ -329,5 +330,5 @@ def _report(
             for each, several in found.items()
         ],
     )
-    report.warnings += unsaved
+    report.warnings = [*report.warnings, *unsaved]
     return _stopped(report, stops, saved=bool(saved))

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
-from napkin import files, parsing
+from napkin import parsing
 from napkin.errors import NapkinError, printable, quoted
 from napkin.record import Record
 from napkin.specs import dtypes, yaml_file
@@ -139,6 +139,8 @@ def _read(path: Path, changed: int) -> Measured:
 
 def write(device: str, dtype: str, record: Mapping[str, object]) -> Path:
     """Saves a figure in place of an older one, whole or not at all. Raises NapkinError."""
+    from napkin import files  # which no answer needs
+
     path = path_of(device, dtype)
     date = datetime.now(UTC).replace(microsecond=0).isoformat()
     lines = {"device": device, "dtype": dtype, **record, "method": METHOD, "date": date}

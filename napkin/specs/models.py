@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from napkin.errors import NapkinError, printable, quoted
-from napkin.specs import architectures, config, inline, names, taken_for
+from napkin.specs import architectures, config, inline, names
 from napkin.specs.folders import model_names, models_folder
 from napkin.specs.model import Model, Stack
 from napkin.specs.text_file import expanded, names_in, text_of
@@ -36,6 +36,8 @@ def find(wanted: str) -> Model | Stack:
     found = shipped(alike(wanted))
     if found is not None:
         return found
+    from napkin.specs import taken_for  # here and below: a shipped model's answer goes without
+
     if os.path.lexists(path) or path.suffix.casefold() in taken_for.BY_SUFFIX:
         return _of_path(path, wanted)
     if HUB_NAME.fullmatch(wanted):
@@ -91,6 +93,8 @@ def hub_names(model: Model) -> list[str]:
 
 
 def _of_path(path: Path, shown: str) -> Model:
+    from napkin.specs import taken_for
+
     file = path / CONFIG if os.path.isdir(path) else path
     if file != path and not os.path.lexists(file):
         taken_for.in_folder(path, shown)

@@ -115,7 +115,7 @@ def _words(
     if settings is not None:
         from napkin.questions.memory import changes  # loaded where the words are read
 
-        notes += changes.lines(settings, asked)
+        notes += changes.lines(settings, asked, step.peak.bytes)
     if asked.about is not None:
         notes.append(_not_counted(asked.capacity))
     if asked.setup.optimizer.note:

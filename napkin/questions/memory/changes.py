@@ -1,6 +1,6 @@
 """What would make it fit, or make room: other settings, each answered by the same question."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from napkin import units
@@ -50,18 +50,19 @@ class Change(Record):
         )
 
 
-def lines(settings: Settings, at: Scenario) -> list[str]:
-    """What fits where this does not, or what is nearest; where it fits, what makes most room."""
-    singles = list(_tried(settings, _singles(settings, at)))
+def lines(settings: Settings, at: Scenario, now: float) -> list[str]:
+    """What fits where this, now at its peak in B, does not, or what is nearest; where it fits,
+    what makes most room."""
+    singles = list(_tried(settings, _singles(settings, at), now))
     capacity = at.capacity
-    if capacity.holds(at.step(PLAIN).peak.bytes):
+    if capacity.holds(now):
         free = [each for each in singles if each.rank < BATCH]
         return _written("less: ", sorted(free, key=lambda each: each.peak), capacity)
     fitting = _cheapest(singles, capacity)
     if len(fitting) < SHOWN:
         too_large = [each for each in singles if not capacity.holds(each.peak)]
         pairs = [a.with_(b) for a, b in combinations(too_large, 2) if _differ(a, b)]
-        tried = list(_tried(settings, pairs))
+        tried = list(_tried(settings, pairs, now))
         fitting += _cheapest(tried, capacity)
         singles += tried
     if fitting:
@@ -106,9 +107,8 @@ def _recomputing(model: Model, seq_len: int, now: str) -> Iterator[Change]:
             yield Change({"recompute": how}, price, TIME, more)
 
 
-def _tried(settings: Settings, changes: Sequence[Change] | Iterator[Change]) -> Iterator[Change]:
+def _tried(settings: Settings, changes: Iterable[Change], now: float) -> Iterator[Change]:
     """Those that the question takes and that free something, with their peaks."""
-    now = scenario.read(settings).step(PLAIN).peak.bytes
     for change in changes:
         try:
             at = scenario.read(settings.replace(**change.options))

@@ -94,25 +94,23 @@ def mfu(
     gpus, hardware = machines(gpus, hardware)
     about = _workload(params, active_params, model, convention, seq_len)
     T = None if about is None else about.T
-    measured = throughput.read(
-        {
-            "gpus": gpus,
-            "tokens_per_second": tokens_per_second,
-            "tokens_per_second_per_gpu": tokens_per_second_per_gpu,
-            "step_time": step_time,
-            "tokens_per_step": tokens_per_step,
-            "seq_len": seq_len if T is None else None,
-            "global_batch": global_batch,
-            "micro_batch": micro_batch,
-            "grad_accum": grad_accum,
-            "tokens": tokens,
-            "time": time,
-            "gpu_hours": gpu_hours,
-            "achieved": achieved,
-            "flops": flops,
-        },
-        T,
+    asked = throughput.Settings(
+        gpus=gpus,
+        tokens_per_second=tokens_per_second,
+        tokens_per_second_per_gpu=tokens_per_second_per_gpu,
+        step_time=step_time,
+        tokens_per_step=tokens_per_step,
+        seq_len=seq_len if T is None else None,
+        global_batch=global_batch,
+        micro_batch=micro_batch,
+        grad_accum=grad_accum,
+        tokens=tokens,
+        time=time,
+        gpu_hours=gpu_hours,
+        achieved=achieved,
+        flops=flops,
     )
+    measured = throughput.read(asked, T)
     counted = _model(measured, about, frozen_base)
     again = (
         None if recompute is None else options.choice("recompute", recompute, workload.RECOMPUTE)

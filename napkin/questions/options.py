@@ -1,17 +1,35 @@
 """Options, as text or numbers, into quantities; every error names its option."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
 from napkin import parsing
 from napkin.errors import NapkinError, quoted
 from napkin.quantity import Quantity, given
+from napkin.record import Record
 
 T = TypeVar("T")
 
 # What the command line, a file or Python may give for a number.
 Text = str | float
+
+
+class Settings(Record):
+    """Options as they were given, text or numbers; None or False where they were not."""
+
+    @property
+    def given(self) -> list[str]:
+        """The names of those that were."""
+        # By identity: 0 is a value, and equal to False.
+        fields = self.__dict__.items()
+        return [name for name, value in fields if value is not None and value is not False]
+
+    def refuse(self, names: Container[str], problem: str) -> None:
+        """Raises NapkinError for the first of them that was given."""
+        for option in self.given:
+            if option in names:
+                raise error(option, problem)
 
 
 def flag(option: str) -> str:

@@ -1,7 +1,5 @@
 """What `memory` is asked: the model or its parameters, the layout, and what was assumed."""
 
-from collections.abc import Container
-
 from napkin import parsing
 from napkin.accounting import step
 from napkin.accounting.activations import Unmeasured, short_windows, usual_attention
@@ -46,8 +44,8 @@ WINDOWED = {
 }
 
 
-class Settings(Record):
-    """The options as they were given, text or numbers; None or False where they were not."""
+class Settings(options.Settings):
+    """What `memory` takes."""
 
     params: Text | None = None
     model: str | None = None
@@ -73,19 +71,6 @@ class Settings(Record):
     context: Text | None = None
     batch: Text | None = None
     double_quant: bool = False
-
-    @property
-    def given(self) -> list[str]:
-        """The names of those that were."""
-        # By identity: 0 is a value, and equal to False.
-        fields = self.__dict__.items()
-        return [name for name, value in fields if value is not None and value is not False]
-
-    def refuse(self, names: Container[str], problem: str) -> None:
-        """Raises NapkinError for the first of them that was given."""
-        for option in self.given:
-            if option in names:
-                raise options.error(option, problem)
 
 
 class Scenario(Record):

@@ -14,7 +14,7 @@ from operator import add, sub
 from napkin.accounting import compute
 from napkin.accounting import operations as of
 from napkin.accounting.compute import TRAINING
-from napkin.accounting.notation import letter, told
+from napkin.accounting.notation import as_input, letter
 from napkin.accounting.parameters import PARAM, Parameters, parameters
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity, coefficient, define, given
@@ -285,7 +285,7 @@ def summary(parts: Parameters, source: str) -> Parameters:
     known: dict[int, Quantity] = {}
 
     def once(q: Quantity) -> Quantity:
-        return known.setdefault(id(q), told(q, source))
+        return known.setdefault(id(q), as_input(q, source))
 
     def once_or_none(q: Quantity | None) -> Quantity | None:
         return None if q is None else once(q)

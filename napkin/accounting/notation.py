@@ -15,7 +15,7 @@ def letter(symbol: str, label: str, value: int) -> Quantity:
     return given(symbol, label, value, "1", "--model")
 
 
-def told(q: Quantity, source: str) -> Quantity:
+def as_input(q: Quantity, source: str) -> Quantity:
     """A count as an input: how it comes about is what `napkin models` shows."""
     return given(q.symbol, q.label, q.value, q.unit, source)
 
@@ -37,7 +37,7 @@ class Notation(Record):
 @cache
 def _known(q: Quantity) -> Quantity:
     """An input: how it comes about, another answer shows."""
-    return told(q, "--model") if q.symbol else q
+    return as_input(q, "--model") if q.symbol else q
 
 
 TRACED = Notation(given, letter, _known)

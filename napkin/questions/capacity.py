@@ -20,7 +20,7 @@ class Limit(Record):
 
     bytes: float
     roomy: float  # up to which nothing is tight
-    said: str  # where that comes from
+    source: str  # where that comes from
 
 
 class Capacity(Record):
@@ -29,7 +29,7 @@ class Capacity(Record):
     printed: Quantity
     visible: Quantity | None  # what the driver reports instead
     reserve: Quantity | None
-    said: str  # `H100 SXM`, or `80 GB (74.51 GiB)`
+    name: str  # `H100 SXM`, or `80 GB (74.51 GiB)`
     hardware: str | None
     notes: list[str]
     limit: Limit
@@ -60,8 +60,8 @@ def capacity_of(hardware: str | None, size: Text | None, reserve: Text | None) -
         capacity = options.quantity("memory", size, parsing.memory, "M₁", label, "B/GPU")
         notes = [] if hardware is None else [f"--memory stands in for that of {hardware}"]
         limit = Limit(capacity.value, ROOMY * capacity.value, "--memory")
-        size_said = units.gb_and_gib(capacity.value) + less
-        return Capacity(capacity, None, held, size_said, None, notes, limit)
+        name = units.gb_and_gib(capacity.value) + less
+        return Capacity(capacity, None, held, name, None, notes, limit)
     wanted = DEFAULT_HARDWARE if hardware is None else hardware
     accelerator = device(wanted)
     notes = how_found(accelerator, wanted)
@@ -70,11 +70,11 @@ def capacity_of(hardware: str | None, size: Text | None, reserve: Text | None) -
     if seen is not None:
         label = "memory the driver reports"
         visible = given("M₁", label, seen.value, "B/GPU", seen.source)
-    said = accelerator.short_name + less
+    name = accelerator.short_name + less
     devices = accelerator.devices_per_package
     printed, limit = printed_memory(accelerator), _limit(accelerator)
     meant, key = accelerators.devices_meant(accelerator, wanted), accelerator.key
-    return Capacity(printed, visible, held, said, key, notes, limit, devices, meant, wanted)
+    return Capacity(printed, visible, held, name, key, notes, limit, devices, meant, wanted)
 
 
 def _limit(accelerator: Accelerator) -> Limit:

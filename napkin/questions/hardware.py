@@ -180,14 +180,14 @@ class _Row(NamedTuple):
             symbol, label = f"{self.symbol}_sparse", f"{self.label}, 2:4 sparse"
             yield given(symbol, label, self.sparse.value, self.unit, self.sparse.source)
 
-    def said(self) -> str:
-        return _said(self.figure.value, self.unit)
+    def dense_text(self) -> str:
+        return _text(self.figure.value, self.unit)
 
-    def said_sparse(self) -> str:
-        return _said(self.sparse.value, self.unit) if self.sparse else ""
+    def sparse_text(self) -> str:
+        return _text(self.sparse.value, self.unit) if self.sparse else ""
 
 
-def _said(amount: float, unit: str) -> str:
+def _text(amount: float, unit: str) -> str:
     if unit == RATE:
         return units.tera(amount)
     if unit == "B/GPU":
@@ -274,7 +274,7 @@ def _list(found: list[Accelerator], which: str = "") -> Table:
             *(_listed(device, dtype) for dtype in LISTED),
             figure(device.memory, "B"),
             units.gib(device.memory.value).removesuffix(" GiB"),
-            _said(device.memory_bandwidth.value, RATE) if device.memory_bandwidth else NOTHING,
+            _text(device.memory_bandwidth.value, RATE) if device.memory_bandwidth else NOTHING,
             figure(device.tdp, "W"),
         )
 
@@ -289,10 +289,10 @@ def _named(device: Accelerator) -> str:
 
 def _listed(device: Accelerator, dtype: str) -> str:
     if dtype in device.peak:
-        return _said(device.peak[dtype].dense.value, RATE)
+        return _text(device.peak[dtype].dense.value, RATE)
     # Volta and Turing have 16-bit matrix units, for fp16 alone.
     if dtype == "bf16" and "fp16" in device.peak:
-        return f"{_said(device.peak['fp16'].dense.value, RATE)}*"
+        return f"{_text(device.peak['fp16'].dense.value, RATE)}*"
     return NOTHING
 
 
@@ -301,7 +301,7 @@ def _one(device: Accelerator) -> Table:
         return row.figure.source.rpartition(":")[2]
 
     def cells(row: _Row) -> tuple[str, ...]:
-        return row.label, row.said(), row.said_sparse(), line(row)
+        return row.label, row.dense_text(), row.sparse_text(), line(row)
 
     first = [row for row in _rows(device) if row.symbol not in EXPLAINED]
     rest = [row for row in _rows(device) if row.symbol in EXPLAINED]
@@ -332,7 +332,7 @@ def _side_by_side(found: list[Accelerator]) -> Table:
     def cell(rows: dict[str, _Row], label: str) -> str:
         if label not in rows:
             return NOTHING
-        return " | ".join(filter(None, (rows[label].said(), rows[label].said_sparse())))
+        return " | ".join(filter(None, (rows[label].dense_text(), rows[label].sparse_text())))
 
     columns = ("", *(_named(each) for each in found))
     table = [(label, *(cell(rows, label) for rows in cells)) for label in labels]

@@ -45,7 +45,7 @@ class Verdict(NamedTuple):
     """What a row turns out to be."""
 
     kind: str
-    said: str
+    reason: str
     device: Accelerator | None = None
     ours: float | None = None
 
@@ -68,7 +68,7 @@ def judged(table: str, dtype: str) -> Report:
         unknown += verdict.kind == "unknown"
         verdicts.append(verdict)
     cells = [
-        (row.name, row.dtype, _tera(row.rate), _tera(verdict.ours), verdict.said)
+        (row.name, row.dtype, _tera(row.rate), _tera(verdict.ours), verdict.reason)
         for row, verdict in zip(rows, verdicts, strict=True)
     ]
     columns = ("device", "precision", "theirs", "ours", "verdict")
@@ -80,13 +80,13 @@ def judged(table: str, dtype: str) -> Report:
 def _answer(row: Row, verdict: Verdict) -> Answer:
     result = {
         "verdict": verdict.kind,
-        "said": verdict.said,
+        "said": verdict.reason,
         "hardware": None if verdict.device is None else verdict.device.key,
         "promised": verdict.ours,
         "ratio": None if verdict.ours is None else row.rate / verdict.ours,
     }
     inputs = {"name": row.name, "dtype": row.dtype, "flops_per_second": row.rate, "at": row.place}
-    words = partial(Words, row.name, verdict.said)
+    words = partial(Words, row.name, verdict.reason)
     return Answer("hardware", inputs, result, words, columns=COLUMNS)
 
 
@@ -120,8 +120,8 @@ def judge(
         verdict = Verdict("rounded", f"agrees but for {rate / ours - 1:+.1%}")
     if verdict is None:
         verdict = Verdict("wrong", f"{rate / ours:.3g} times ours, and no figure that we know")
-    said = f"{verdict.said} (ours is your own file's)" if device.own else verdict.said
-    return verdict._replace(device=device, ours=ours, said=said)
+    reason = f"{verdict.reason} (ours is your own file's)" if device.own else verdict.reason
+    return verdict._replace(device=device, ours=ours, reason=reason)
 
 
 def _of_package(device: Accelerator, dtype: str, rate: float, parts: int) -> Verdict | None:

@@ -33,7 +33,7 @@ class _State(Record):
     """s in B/param and the recipe behind it."""
 
     s: Quantity
-    said: str  # `fp32, adamw`
+    recipe: str  # `fp32, adamw`
     inputs: Inputs
     notes: list[str]
     others: Sequence[tuple[str, Quantity]] = ()  # s of other recipes
@@ -141,7 +141,7 @@ def _words(
         notes.append(f"by the driver's own {units.gb_and_gib(of.visible.value)} a GPU: {most}")
     return Words(
         str(N),
-        f"at most, on {n.value:,} × {of.said} · {state.said}",
+        f"at most, on {n.value:,} × {of.name} · {state.recipe}",
         [
             *notes,
             *([f"other recipes: {' · '.join(others)}"] if others else []),

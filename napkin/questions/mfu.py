@@ -304,4 +304,4 @@ def _how_counted(model: _Model) -> str:
         return ""
     if model.frozen_base:
         return " · 4N"
-    return model.about.said or " · 6N"
+    return model.about.named or " · 6N"

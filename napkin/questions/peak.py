@@ -50,7 +50,7 @@ class Promise(Record):
         achieved, in FLOP/s/GPU, as a share of what others measured."""
         found = how_found(self.accelerator, self.wanted)
         if self.figure is not None:
-            found += [f"measured here: {said(self.figure, self.accelerator)}"]
+            found += [f"measured here: {measured_text(self.figure, self.accelerator)}"]
         return found if self.stated else found + self._beside(achieved)
 
     def warnings(self) -> list[str]:
@@ -131,7 +131,7 @@ def printed_memory(accelerator: Accelerator) -> Quantity:
     return given("M₁", "memory of one GPU", figure.value, "B/GPU", figure.source)
 
 
-def said(figure: Measured, accelerator: Accelerator) -> str:
+def measured_text(figure: Measured, accelerator: Accelerator) -> str:
     """Which figure it is, from when, and why it may not hold."""
     doubts = figure.doubts(datetime.now(UTC))
     peak = accelerator.peak.get(figure.dtype)

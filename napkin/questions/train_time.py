@@ -241,7 +241,7 @@ def _words(run: _Run, f: _Figures) -> Words:
     enough = run.n.value >= f.n_min.value
     return Words(
         units.long_time(f.t.value),
-        f"if MFU is {run.MFU}{assumed} · {device} · {run.promised.kind}{run.workload.said}",
+        f"if MFU is {run.MFU}{assumed} · {device} · {run.promised.kind}{run.workload.named}",
         [
             *_both(run, f),
             *totals,

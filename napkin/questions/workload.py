@@ -46,7 +46,7 @@ class Workload(Record):
         return self.flop[self.convention] if self.flop else compute.flop_per_token(self.N_act)
 
     @property
-    def said(self) -> str:
+    def named(self) -> str:
         """` · llama-3-8b, six-n`, where the model's shape is known."""
         if self.model is None:
             return ""

@@ -65,7 +65,7 @@ def test_a_chip_that_is_not_known_is_shown_itself_its_family_or_none(name: str) 
 def test_a_judged_table_says_the_same_of_it(name: str) -> None:
     said = f"no hardware is called {name!r}{NOT_KNOWN[name]}"
     verdict = judge(name, "bf16", 1e15, KNOWN)
-    assert (verdict.kind, verdict.said) == ("unknown", said)
+    assert (verdict.kind, verdict.reason) == ("unknown", said)
 
 
 LLAMA_3 = "llama-3-70b, llama-3-8b, llama-3.1-405b, llama-3.1-70b, llama-3.1-8b, llama-3.2-1b, "

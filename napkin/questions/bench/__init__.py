@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from napkin.bench.operators import Shape
 
     # Of each precision and shape, what each rank measured.
-    Found = dict[tuple[str, Shape], Sequence[Measurement]]
+    Measurements = dict[tuple[str, Shape], Sequence[Measurement]]
 
 # On a CPU, on a GPU.
 SECONDS, SECONDS_OF_MANY = (1.0, 3.0), (0.1, 0.5)
@@ -82,7 +82,7 @@ def bench(
     }
     with together.joined() as ranks:
         members.refuse_different(ranks, asked)
-        who = members.found(ranks, device)
+        who = members.everyone(ranks, device)
         chosen = who[ranks.rank].device
         skipped: list[str] = []
         names = _had(names, chosen, ranks, skipped)
@@ -256,7 +256,7 @@ def _measured(
 ) -> Report:
     from napkin.bench import bandwidth, matmul
 
-    found: Found = {}
+    found: Measurements = {}
     stops: list[BaseException] = []
     lacking = len(skipped)
     ranks = run.ranks
@@ -294,7 +294,7 @@ def _slowest(measured: "Sequence[Measurement]") -> int:
     return statistics.slowest([each.rates.median for each in measured])
 
 
-def _best(found: "Found") -> "dict[str, Shape]":
+def _best(found: "Measurements") -> "dict[str, Shape]":
     """The shape of each precision that is fastest on its slowest rank."""
     best: dict[str, tuple[float, Shape]] = {}
     for (dtype, shape), each in found.items():
@@ -306,7 +306,7 @@ def _best(found: "Found") -> "dict[str, Shape]":
 
 def _report(
     run: measurement.Run,
-    found: "Found",
+    found: "Measurements",
     best: "dict[str, Shape]",
     skipped: list[str],
     stops: list[BaseException],

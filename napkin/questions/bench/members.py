@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from napkin.bench.device import Device
 
 
-def found(ranks: Ranks, device: str | None) -> list[Member]:
+def everyone(ranks: Ranks, device: str | None) -> list[Member]:
     from napkin.bench import device as devices
 
     def mine() -> "Device":
@@ -40,12 +40,12 @@ def refuse_different(ranks: Ranks, asked: Mapping[str, object]) -> None:
     for rank, other in enumerate(others, 1):
         for option in asked:
             if other[option] != first[option]:
-                its, the_first = map(_said, (other[option], first[option]))
+                its, the_first = map(_written, (other[option], first[option]))
                 differs = f"{its} on rank {rank} and {the_first} on rank 0"
                 raise options.error(option, f"{differs}; start every rank with the same options")
 
 
-def _said(value: object) -> str:
+def _written(value: object) -> str:
     if isinstance(value, bool):
         return "given" if value else "not given"
     return "not given" if value is None else quoted(value)

@@ -178,14 +178,14 @@ def _not_counted(capacity: Capacity) -> str:
 
 def on_how_many(gpus: int, capacity: Capacity) -> str:
     """`8 × H100 SXM`; of packages of several devices, those: `16 devices of 8 × MI250X`."""
-    said = f"{gpus:,} × {capacity.said}"
+    said = f"{gpus:,} × {capacity.name}"
     return said if capacity.devices == 1 else f"{gpus * capacity.devices:,} devices of {said}"
 
 
 def fits_in(capacity: Capacity, peak: float) -> tuple[list[str], str, list[str]]:
     """The verdict: as a note, as a failure, or as a warning."""
     verdict, limit = capacity.verdict(peak), capacity.limit
-    of = f"{units.gb_and_gib(limit.bytes)}: {limit.said}"
+    of = f"{units.gb_and_gib(limit.bytes)}: {limit.source}"
     words = f"{verdict}: {room_of(capacity, peak)} of {of}"
     if verdict == DOES_NOT_FIT:
         return [], words, []
@@ -207,7 +207,7 @@ def _picture(step: Step, capacity: Capacity) -> Picture:
         )
         for phase in step.phases[1:-1]  # before and after it, the state alone is there
     ]
-    return Picture(bars, limit, f"{units.humanize(limit, 'B')} of {capacity.said}")
+    return Picture(bars, limit, f"{units.humanize(limit, 'B')} of {capacity.name}")
 
 
 def _parts(phase: Phase, seen: float) -> tuple[tuple[str, float], ...]:

@@ -4,7 +4,7 @@ from napkin import parsing
 from napkin.accounting import step
 from napkin.accounting.activations import Unmeasured, short_windows, usual_attention
 from napkin.accounting.layout import Layout
-from napkin.accounting.notation import PLAIN, TRACED, Notation, told
+from napkin.accounting.notation import PLAIN, TRACED, Notation, as_input
 from napkin.accounting.parameters import parameters
 from napkin.accounting.step import Step
 from napkin.errors import NapkinError
@@ -198,7 +198,7 @@ def model(asked: Settings) -> tuple[Model | Stack | None, Quantity]:
     if asked.params is not None:
         raise options.error("params", "--model says it already; leave one out")
     about = options.read("model", str(asked.model), models.find)
-    return about, told(parameters(about).N, about.name)
+    return about, as_input(parameters(about).N, about.name)
 
 
 def _zero(stage: Text | None, ranks: int) -> int:

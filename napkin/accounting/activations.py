@@ -362,7 +362,7 @@ def masks(
     computed again."""
     if layout.attention != "eager" or layout.recompute != "full":
         return None
-    windowed = sum(layers for _, layers in model.windows)
+    windowed = model.windowed_layers
     count = 2 if 0 < windowed < model.layers else 1
     each = _each(layout, notation, count, f"{count} masks" if count > 1 else "")
     return define("a_mask", "mask", each * (B * T * T), "B")

@@ -437,7 +437,7 @@ class _Writer:
         if rotary.share != 1:
             rotated = int(self.m.attention.qk * rotary.share)
             width = self.size("hd_rot", "rotated part of a head", rotated)
-        windowed = sum(layers for _, layers in self.m.windows)
+        windowed = self.m.windowed_layers
         tables = 2 if rotary.by_window and 0 < windowed < self.m.layers else 1
         bytes = FP32 if rotary.in_fp32 else None
         return Rotate(name="rotary", part=ROTARY, width=width, tables=tables, bytes=bytes)

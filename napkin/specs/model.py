@@ -119,6 +119,11 @@ class Model(Record):
     fields: Mapping[str, Any] = NOTHING
 
     @property
+    def windowed_layers(self) -> int:
+        """Those that do not see all tokens."""
+        return sum(layers for _, layers in self.windows)
+
+    @property
     def outputs(self) -> int:
         """Of the head, for every token; 0 without one."""
         if self.head is None:

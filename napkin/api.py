@@ -12,6 +12,8 @@ from typing import Any, ParamSpec
 from napkin.errors import NapkinError, printable
 from napkin.questions import answer
 from napkin.questions.answer import Report
+from napkin.questions.checkpoint import checkpoint as _checkpoint
+from napkin.questions.data import data as _data
 from napkin.questions.flops import flops as _flops
 from napkin.questions.max_model import max_model as _max_model
 from napkin.questions.memory import memory as _memory
@@ -131,7 +133,7 @@ def _call(command: str) -> str:
 @cache
 def _parameters() -> frozenset[str]:
     """Of all questions."""
-    questions = (_train_time, _max_model, _memory, _mfu, _flops)
+    questions = (_train_time, _max_model, _memory, _mfu, _flops, _data, _checkpoint)
     return frozenset(name for each in questions for name in signature(each).parameters)
 
 
@@ -140,6 +142,36 @@ max_model = _writing_itself(_max_model)
 memory = _writing_itself(_memory)
 mfu = _writing_itself(_mfu)
 flops = _writing_itself(_flops)
+data = _writing_itself(_data)
+checkpoint = _writing_itself(_checkpoint)
+
+
+def tensor(*shapes: str, **options: Any) -> Answer:
+    """Elements and bytes of `49152x12288`, of several together. Raises NapkinError."""
+    from napkin.questions.tensor import tensor as question
+
+    return _writing_itself(question)(shapes=shapes, **options)
+
+
+def matmul(*shapes: str, **options: Any) -> Answer:
+    """FLOP, bytes and roofline of `1024x4096` times `4096x4096`. Raises NapkinError."""
+    from napkin.questions.matmul import matmul as question
+
+    return _writing_itself(question)(shapes=shapes, **options)
+
+
+def dtypes(name: str | None = None, **options: Any) -> Answers:
+    """Every number format, or the one of that name. Raises NapkinError."""
+    from napkin.questions.dtypes import dtypes as question
+
+    return Answers(question(name=name, **options))
+
+
+def explain(topic: str | None = None) -> Answers:
+    """Every topic, or that one. Raises NapkinError."""
+    from napkin.questions.explain import explain as question
+
+    return Answers(question(topic=topic))
 
 
 def models(name: str | None = None, **options: Any) -> Answers:

@@ -18,6 +18,7 @@ from napkin.units import figures
 Suffixes = Mapping[str, tuple[int, int]]
 
 LONGEST = 64
+MOST_ELEMENTS = 10**15  # of a side of a tensor
 # No product of a formula's few inputs can leave the range of a float.
 SMALLEST, LARGEST = 1e-30, 1e30
 
@@ -261,6 +262,34 @@ def money(text: object) -> float:
         why = "a shell takes the $2 of an unquoted $2.50 for a variable"
         raise NapkinError(f"{quoted(text)} has no digit before its point: {why}; write 2.50")
     return _positive(text, _number(bare, MONEY, "2.50"), "2.50")
+
+
+def flow(text: object) -> float:
+    """Bytes per second that are written: `2TB/s`, `500 MB/s`."""
+    example = "2TB/s or 10GB/s"
+    return _positive(text, _number(text, _bandwidths(), example), example)
+
+
+def number(text: object) -> float:
+    """Any number that a float holds, of either sign: `1e-8`, `-70000`."""
+    example = "1e-8 or 70000"
+    if isinstance(text, bool) or len(str(text)) > LONGEST:
+        raise NapkinError(f"{quoted(text)} is not a number; write {example}")
+    try:
+        value = float(str(text).strip())
+    except ValueError:
+        raise NapkinError(f"{quoted(text)} is not a number; write {example}") from None
+    if not math.isfinite(value):
+        raise NapkinError(f"{quoted(text)} is not a finite number; write {example}")
+    return value
+
+
+def size(text: object) -> int:
+    """A side of a tensor: `8`, `49152`; up to 1e15."""
+    value = whole(text, "8 or 49152")
+    if value > MOST_ELEMENTS:
+        raise NapkinError(f"{quoted(text)} is too large for a side of a tensor")
+    return value
 
 
 def _number(text: object, suffixes: Suffixes, example: str) -> float:

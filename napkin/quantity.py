@@ -143,6 +143,16 @@ def ceil(a: Quantity) -> Quantity:
     return Quantity(math.ceil(a.value), a.unit, "ceil", (a,))
 
 
+def maximum(a: Quantity, b: Quantity) -> Quantity:
+    """The larger of two of one unit."""
+    return Quantity(max(a.value, b.value), _same_unit("+", a, b).unit, "max", (a, b))
+
+
+def sqrt(a: Quantity) -> Quantity:
+    """The side of a square: of s^2, s."""
+    return Quantity(math.sqrt(a.value), units.root(a.unit), "sqrt", (a,))
+
+
 def _same_unit(op: str, a: Quantity, b: Quantity) -> Quantity:
     unit = units.canonical(a.unit)
     if unit != units.canonical(b.unit):

@@ -47,6 +47,15 @@ def times(a: str, b: str, power: int = 1) -> str:
     return _written(exponents)
 
 
+@cache
+def root(unit: str) -> str:
+    """The unit of a square root. Raises ValueError for what is no square."""
+    exponents = powers(unit)
+    if any(exponent % 2 for exponent in exponents.values()):
+        raise ValueError(f"{unit} is not the square of a unit")
+    return _written({name: exponent // 2 for name, exponent in exponents.items()})
+
+
 SI = ("", "k", "M", "G", "T", "P", "E")
 COUNT = ("", "K", "M", "B", "T")
 LARGEST_PREFIXED = 1e21  # beyond, 6.3e24 FLOP is what people write

@@ -12,9 +12,14 @@ def evaluated(numbers: str) -> Fraction:
     """What they come to, exactly."""
     exact = NUMBER.sub(lambda number: f"Fraction({number[0]!r})", numbers)
     value = eval(
-        exact.replace("×", "*").replace("^", "**"), {"ceil": math.ceil, "Fraction": Fraction}
+        exact.replace("×", "*").replace("^", "**"),
+        {"ceil": math.ceil, "max": max, "sqrt": _root, "Fraction": Fraction},
     )
     return Fraction(value)
+
+
+def _root(value: Fraction) -> Fraction:
+    return Fraction(math.sqrt(value))
 
 
 def check(answer: dict[str, Any]) -> None:

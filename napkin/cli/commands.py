@@ -73,6 +73,37 @@ COMMANDS = {
             "check",
         ),
     ),
+    "tensor": Entry(
+        CLOSER,
+        "How many elements and bytes does a tensor have?",
+        "By its sides, or by names: B=8,T=2048,d=4096; several add up.",
+        (examples.TENSOR, "napkin tensor B=8,T=2048,d=4096 d=4096,V=128256"),
+        ("shapes", "dtype", "double_quant"),
+    ),
+    "matmul": Entry(
+        CLOSER,
+        "What does a matmul cost, and what binds it: the peak or the memory?",
+        "2 m k n FLOP over the peak against every operand once over the memory bandwidth.",
+        (examples.MATMUL,),
+        ("shapes", "time", *PEAK),
+    ),
+    "data": Entry(
+        CLOSER,
+        "How many bytes are the tokens of a training set?",
+        "Two bytes a token up to 65,536 words, four beyond.",
+        (examples.DATA,),
+        ("tokens", "vocab", "model"),
+    ),
+    "checkpoint": Entry(
+        CLOSER,
+        "How large is a checkpoint, how often to save one, and what do failures cost?",
+        "Weights, master weights and moments; the interval by Young and Daly.",
+        (examples.CHECKPOINT,),
+        (
+            *(SUBJECT, "model", "params", "precision", "optimizer", "bandwidth"),
+            *("gpus", "mtbf", "restart"),
+        ),
+    ),
     "models": Entry(
         KNOWN,
         "How many parameters does a model have, and where?",
@@ -87,6 +118,20 @@ COMMANDS = {
         "--format yaml writes the file, as a start for one of your own.",
         (examples.HARDWARE,),
         ("names", "sources", "check", "lint", "dtype"),
+    ),
+    "dtypes": Entry(
+        KNOWN,
+        "How wide, how far, how fine is a number format, and who computes in it?",
+        "Exact; no name lists all.",
+        (examples.DTYPES,),
+        ("name", "value"),
+    ),
+    "explain": Entry(
+        KNOWN,
+        "Why is it so? The reasons, in plain words.",
+        "No topic lists all.",
+        (examples.EXPLAIN,),
+        ("topic",),
     ),
     "bench": Entry(
         MEASURE,
@@ -109,8 +154,6 @@ ASKED = {
     "memory": "does it fit",
     "mfu": "how well does it run",
     "flops": "FLOP of a model",
-    "models": "parameters",
-    "hardware": "an accelerator",
 }
 
 
@@ -122,6 +165,8 @@ def screen(version: str) -> str:
     return "\n".join(
         [
             *lines,
+            _rest("a closer look", CLOSER),
+            _rest("what is known", KNOWN),
             "",
             "numbers: 70B 15T 80GB 50% 30d 2.50",
             "help: COMMAND -h in short, --help in full",
@@ -129,3 +174,9 @@ def screen(version: str) -> str:
             "tab completion: napkin --install-completion",
         ]
     )
+
+
+def _rest(title: str, panel: str) -> str:
+    """Those that are not asked above."""
+    names = [name for name in COMMANDS if name not in ASKED and COMMANDS[name].panel == panel]
+    return f"{title}: napkin {' | '.join(names)}"

@@ -10,7 +10,7 @@ import typer
 from napkin.cli.commands import SUBJECT
 from napkin.record import Record
 from napkin.render import FORMATS
-from napkin.specs import optimizers
+from napkin.specs import optimizers, topics
 from napkin.specs.conventions import CONVENTIONS, dashed
 from napkin.specs.dtypes import PRECISIONS
 from napkin.specs.folders import hardware_names, model_names
@@ -196,6 +196,24 @@ OPTIONS = {
     "flops": Option("COUNT", "Model FLOP that --gpus (default 1) did in --time.", RAW),
     # The model once more, by its place.
     SUBJECT: Option("[MODEL]", "The same as --model.", words=model_names, positional="one"),
+    # Tensors, matmuls, files.
+    "shapes": Option(
+        "SHAPE...", "Sides, or sides by name: 49152x12288, B=8,T=2048,d=4096.", positional="several"
+    ),
+    "tensor dtype": Option(
+        "PRECISION",
+        f"{' '.join(PRECISIONS)} (default fp32).",
+        words=PRECISIONS,
+        brief="Of each element (default fp32)",
+    ),
+    "tensor double_quant": Option("", "nf4's scales quantised too: 4.127 bits."),
+    "matmul shapes": Option("MxK KxN", "1024x51200 51200x51200.", positional="several"),
+    "matmul time": Option("TIME", "That it took, for its MFU: 0.03s, 20ms."),
+    "vocab": Option("COUNT", "Words of the vocabulary: 32000."),
+    "checkpoint bandwidth": Option("RATE", "At which it is written: 2TB/s, 10GB/s."),
+    "checkpoint gpus": Option("COUNT", "GPUs of the run, for what failures cost.", short="-g"),
+    "mtbf": Option("GPU-HOURS", "GPU-hours from one interruption to the next (default 50,000)."),
+    "restart": Option("TIME", "From an interruption to the next step (default 10min)."),
     # What is known.
     "name": Option(
         "[NAME|FILE]",
@@ -203,6 +221,14 @@ OPTIONS = {
         words=model_names,
         positional="one",
     ),
+    "dtypes name": Option(
+        "[NAME]",
+        "bf16, fp8_e5m2, nf4; none lists all.",
+        words=PRECISIONS,
+        positional="one",
+    ),
+    "topic": Option("[TOPIC]", "None lists all.", words=topics.names, positional="one"),
+    "value": Option("NUMBER", "What becomes of it in each: 1e-8, 70000."),
     "layer": Option("", "One layer of it, operation by operation, with the sums."),
     "names": Option(
         "[NAME|FILE]...",

@@ -32,6 +32,10 @@ def respond(question: str, options: dict[str, Any], silent: bool = False) -> Non
     try:
         report = _asked(question, given)
         report.explain = explain or report.explain
+        if explain:
+            from napkin.specs import topics
+
+            report.topics = topics.OF.get(question, ())
         if not silent:
             _write(report, format, sys.stdout if target is None else target.file, target)
     except BaseException:

@@ -45,6 +45,15 @@ class Picture(Record):
         return max(self.end or 0, *(bar.amount for bar in self.bars))
 
 
+class Roofline(Record):
+    """FLOP/s over FLOP per byte: the memory's slope up to the ridge point, then the peak."""
+
+    peak: float
+    ridge: float
+    intensity: float  # of the work that is asked about
+    points: Sequence[tuple[str, float]]  # what it reaches, FLOP/s
+
+
 class Words(Record):
     """What an answer says beside its figures."""
 
@@ -55,7 +64,7 @@ class Words(Record):
     settings: str = ""  # the second line: what else was given or assumed
     details: Sequence[str] = ()  # notes that --explain shows
     failure: str = ""  # the bad news of the headline, which the other formats warn of
-    picture: Picture | None = None  # under the working
+    picture: Picture | Roofline | None = None  # under the working; a roofline in SVG alone
 
 
 class Table(Record):
@@ -126,4 +135,5 @@ class Report(Record, frozen=False):
     warnings: Sequence[str] = ()  # of no answer in particular
     explain: bool = False  # every step and note on the screen
     exit_code: int = 0  # 130 for what an interrupted run had found
+    topics: Sequence[str] = ()  # of `napkin explain`, under the whole working
     files: tuple[Path, ...] = ()  # the hardware files, for who wants one to start from

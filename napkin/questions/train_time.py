@@ -24,6 +24,8 @@ from napkin.specs.accelerator import Figure
 from napkin.specs.conventions import CONVENTIONS, SIX_N
 from napkin.specs.optimizers import OPTIMIZERS, PRECISIONS
 
+# FLOP of known runs: GPT-3's table D.1 (2005.14165); GPT-4's is Epoch AI's estimate.
+LANDMARKS = (("GPT-3's 3.14e23", 3.14e23), ("GPT-4's 2e25 (an estimate)", 2e25))
 ASSUMED_MFU = "50%"
 
 OTHER_SHARES = (0.4, 0.3)  # beside an assumed one: what published runs reach more often
@@ -244,6 +246,7 @@ def _words(run: _Run, f: _Figures) -> Words:
         f"if MFU is {run.MFU}{assumed} · {device} · {run.promised.kind}{run.workload.named}",
         [
             *_both(run, f),
+            _beside_known(f.C),
             *totals,
             *([needs] if enough else []),
             *run.promised.notes(),
@@ -259,6 +262,12 @@ def _words(run: _Run, f: _Figures) -> Words:
         settings=_at_other_shares(run, f),
         details=[str(f.C_pfs), *([] if run.workload.model else [COUNTED])],
     )
+
+
+def _beside_known(C: Quantity) -> str:
+    """C beside totals that people know."""
+    times = (f"{units.figures(C.value / total, 3)} × {whose}" for whose, total in LANDMARKS)
+    return f"C is {', '.join(times)}"
 
 
 def _at_other_shares(run: _Run, f: _Figures) -> str:

@@ -5,7 +5,7 @@ from typing import TextIO
 
 from napkin import quantity
 from napkin.errors import printable
-from napkin.questions.answer import Answer, Report, Table
+from napkin.questions.answer import Answer, Picture, Report, Table
 from napkin.render import bars
 
 COLUMNS = ("", "", "formula", "numbers", "value", "source")
@@ -44,7 +44,7 @@ def _answer(answer: Answer) -> Iterator[str]:
     ]
     yield from _table(COLUMNS, rows, [name == "value" for name in COLUMNS])
     yield ""
-    if words.picture:
+    if isinstance(words.picture, Picture):
         yield from ("```", *map(printable, bars.lines(words.picture)), "```", "")
     yield from (f"- {_note(note)}" for note in answer.notes)
     yield from (f"- **Warning:** {_plain(warning)}" for warning in answer.warnings)

@@ -8,7 +8,7 @@ from typing import TextIO
 
 from rich.console import Console
 
-from napkin.questions.answer import Picture, Report
+from napkin.questions.answer import Picture, Report, Roofline
 from napkin.render import picture, plain, table
 from napkin.render.console import HEIGHT, console
 
@@ -36,7 +36,7 @@ def write(report: Report, out: TextIO) -> None:
     out.write(svg if plain.speaks_utf8(out) else plain.xml_text(svg))
 
 
-def _beneath(svg: str, pictures: list[Picture]) -> str:
+def _beneath(svg: str, pictures: list[Picture | Roofline]) -> str:
     """The SVG, longer by the pictures."""
     view = VIEW.search(svg)
     if view is None or not pictures:

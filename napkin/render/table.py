@@ -13,7 +13,7 @@ from rich.text import Text
 from napkin import quantity
 from napkin.errors import printable
 from napkin.quantity import Quantity
-from napkin.questions.answer import Answer, Report, Table
+from napkin.questions.answer import Answer, Picture, Report, Table
 from napkin.render import bars
 from napkin.render.console import console
 
@@ -60,34 +60,46 @@ def width(report: Report, on: Console, longest_line: int) -> int:
 
 def _parts(report: Report, width: int, letters: bool = True) -> Iterator[RenderableType]:
     if report.table is not None:
-        alone = report.answers[0] if len(report.answers) == 1 else None
-        if alone:
-            yield _headline(alone)
-            if alone.words.settings:
-                yield _assumptions(Text(), alone.words.settings)
-            yield ""
-        if report.table.rows:
-            more = report.table.more if report.explain else ()
-            yield _grid(report.table, [*report.table.rows, *more], width)
-        if report.table.caption:
-            yield _text(report.table.caption, ASIDE)
-        if alone:
-            yield from _remarks(alone, report.explain, letters)
-        return
-    for number, answer in enumerate(report.answers):
-        if number:
-            yield ""
-        yield _headline(answer)
-        if answer.words.settings:
-            yield _assumptions(Text(), answer.words.settings)
+        yield from _listed(report, report.table, width, letters)
+    else:
+        for number, answer in enumerate(report.answers):
+            if number:
+                yield ""
+            yield from _answered(answer, width, report.explain, letters)
+    if report.topics:
+        yield from ("", _text(f"why: napkin explain {' | '.join(report.topics)}", ASIDE))
+
+
+def _listed(report: Report, table: Table, width: int, letters: bool) -> Iterator[RenderableType]:
+    alone = report.answers[0] if len(report.answers) == 1 else None
+    if alone:
+        yield from (*_head(alone), "")
+    if table.rows:
+        more = table.more if report.explain else ()
+        yield _grid(table, [*table.rows, *more], width)
+    if table.caption:
+        yield _text(table.caption, ASIDE)
+    if alone:
+        yield from _remarks(alone, report.explain, letters)
+
+
+def _answered(answer: Answer, width: int, explain: bool, letters: bool) -> Iterator[RenderableType]:
+    yield from _head(answer)
+    if answer.summary is not None and not explain:
         yield ""
-        if answer.summary is None or report.explain:
-            yield _working(answer, width, report.explain)
-        else:
-            yield _grid(answer.summary, answer.summary.rows, width)
-            if answer.summary.caption:
-                yield _text(answer.summary.caption, ASIDE)
-        yield from _remarks(answer, report.explain, letters)
+        yield _grid(answer.summary, answer.summary.rows, width)
+        if answer.summary.caption:
+            yield _text(answer.summary.caption, ASIDE)
+    elif answer.steps:
+        yield ""
+        yield _working(answer, width, explain)
+    yield from _remarks(answer, explain, letters)
+
+
+def _head(answer: Answer) -> Iterator[RenderableType]:
+    yield _headline(answer)
+    if answer.words.settings:
+        yield _assumptions(Text(), answer.words.settings)
 
 
 def _text(words: str, style: str = "") -> Text:
@@ -167,10 +179,11 @@ def _formula(step: Quantity, shown: Collection[str]) -> Text:
 def _remarks(answer: Answer, explain: bool, letters: bool) -> Iterator[RenderableType]:
     words = answer.words
     notes = answer.notes if explain else words.notes
-    if notes or words.warnings or words.picture:
+    drawn = words.picture if letters and isinstance(words.picture, Picture) else None
+    if notes or words.warnings or drawn:
         yield ""
-    if words.picture and letters:
-        yield from (_text(line, ASIDE) for line in bars.lines(words.picture))
+    if drawn:
+        yield from (_text(line, ASIDE) for line in bars.lines(drawn))
     yield from (_text(note, ASIDE) for note in notes)
     yield from (_text(f"warning: {warning}", WARNING) for warning in words.warnings)
 

@@ -11,7 +11,7 @@ from typing import Any
 from napkin.errors import printable
 from napkin.record import Record
 from napkin.specs.config import Config
-from napkin.specs.dtypes import BITS
+from napkin.specs.dtypes import BITS, NF4_DOUBLE
 
 FIELD = "quantization_config"
 OLD_FIELD = "compression_config"  # as the first files of compressed-tensors say
@@ -21,8 +21,6 @@ BITSANDBYTES = ("nf4", "int8")
 MOST_BITS = 16  # of a weight that is quantised
 MOST_REPEATS = 4  # of a pattern, each of which multiplies the time that it may take
 SCALE = 16  # bits of a group's in GPTQ, AWQ and compressed-tensors
-# 4 bits, 8 of a scale for 64 of them, and an fp32 scale for 256 scales (QLoRA 2305.14314).
-DOUBLE = 4 + 8 / 64 + 32 / (64 * 256)
 KEPT = ("modules_to_not_convert", "llm_int8_skip_modules", "ignored_layers", "ignore")
 
 
@@ -70,7 +68,9 @@ def asked(precision: str, double: bool) -> Quantization:
     """A precision that is asked for: of 4 and 8 bits as bitsandbytes does it, which leaves
     experts in one tensor as they are; of the others with the experts."""
     which = (LINEARS,) if precision in BITSANDBYTES else (LINEARS, EXPERTS)
-    return Quantization("", precision, DOUBLE if double else BITS[precision], which, double=double)
+    return Quantization(
+        "", precision, NF4_DOUBLE if double else BITS[precision], which, double=double
+    )
 
 
 def of(config: Config, experts: bool) -> Quantization | None:
@@ -143,7 +143,7 @@ def _bitsandbytes(fields: Mapping[str, Any]) -> Quantization:
     if name not in ("nf4", "fp4"):
         raise ValueError("its bnb_4bit_quant_type is neither nf4 nor fp4")
     double = fields.get("bnb_4bit_use_double_quant") is True
-    return Quantization("", name, DOUBLE if double else BITS["nf4"], (LINEARS,), double=double)
+    return Quantization("", name, NF4_DOUBLE if double else BITS["nf4"], (LINEARS,), double=double)
 
 
 def _fp8(fields: Mapping[str, Any]) -> Quantization:

@@ -15,7 +15,7 @@ from napkin.bench.nvml import State
 from napkin.bench.operators import Shape
 from napkin.bench.statistics import Rates
 from napkin.errors import DeviceError
-from napkin.questions.answer import Words
+from napkin.questions.answer import Picture, Words
 from napkin.questions.bench import doubts, measurement
 from napkin.render import bars
 from napkin.specs import measured
@@ -125,7 +125,7 @@ def test_a_gpu_s_figure_ends_with_the_line_that_uses_it() -> None:
 
 def test_a_gpu_s_figure_stands_as_a_bar_beside_what_others_measured_and_what_is_promised() -> None:
     picture = words(devices.Device("cuda:0", "NVIDIA A100-SXM4-80GB"), "bf16", 156e12).picture
-    assert picture is not None
+    assert isinstance(picture, Picture)
     assert list(bars.lines(picture)) == [
         "measured here   ██████████████                 156 TFLOP/s",
         "others measured ████████████████████████     271.2 TFLOP/s",

@@ -130,6 +130,8 @@ def humanize(value: float, unit: str) -> str:
         return f"${number}{prefix}{unit[3:]}"
     if unit == "GPU":
         return f"{value:,} GPU" + ("" if value == 1 else "s")
+    if unit == "FLOP/B":
+        return f"{figures(value)} {unit}"
     if unit.startswith(("FLOP", "B", "W")):
         if abs(value) >= LARGEST_PREFIXED:
             return f"{engineering(value, 4)} {unit}"
@@ -157,8 +159,11 @@ def gib(value: float) -> str:
 
 
 def gb_and_gib(value: float) -> str:
-    """Bytes both ways, for where memory is compared: `80 GB (74.51 GiB)`."""
-    return f"{humanize(value, 'B')} ({gib(value)})"
+    """Bytes both ways, for where memory is compared: `80 GB (74.51 GiB)`; a few, one way."""
+    if value < 2**20:
+        return humanize(value, "B")
+    binary = gib(value) if value >= 2**30 else f"{figures(value / 2**20)} MiB"
+    return f"{humanize(value, 'B')} ({binary})"
 
 
 def _digits(value: float) -> tuple[str, int]:

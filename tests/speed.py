@@ -26,6 +26,12 @@ QUESTIONS = (
     "flops --model llama-3-8b",
     "models llama-3-8b",
     "hardware h100-sxm",
+    "tensor 49152x12288",
+    "matmul 1024x51200 51200x51200",
+    "data --tokens 1.4T --vocab 32000",
+    "checkpoint --params 70B",
+    "dtypes bf16",
+    "explain six",
 )
 TYPER = "import typer"
 YAML = "import typer, yaml"

@@ -12,12 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from napkin.cli.app import app
+from napkin.cli.commands import COMMANDS
 from napkin.specs.conventions import CONVENTIONS, dashed
 from napkin.specs.folders import shipped_folder
 from tests.running import DATA, Ran, napkin
 
 GROUP: Any = typer.main.get_command(app)
-ASKED = ("train-time", "max-model", "mfu", "memory", "flops", "models", "hardware")
+ASKED = tuple(command for command in COMMANDS if command != "bench")
 
 NUMBERS = st.sampled_from(
     [
@@ -49,6 +50,7 @@ WORDS = st.sampled_from(
         *("promised", "measured", "none.yaml", "/", ".", "~", "a/b", "config.json"),
         *("llama-3-8b", "llama", "meta-llama/Llama-3.1-8B", "linear:L=2,d=8", "llama:", "L=1"),
         *("llama:L=2,d=64,H=4,kv=2,ff=96,V=100", "gpt2:L=0,d=1,H=1,ff=1,V=1", "palm", "exact-full"),
+        *("4x8", "B=8,d=4", "B=8,B=9", "x", "8x", "1e-8", "-70000", "2TB/s", "six", "views"),
         *("AMD Instinct MI250X", "v100-sxm2-16gb", "H100-SXM5-80GB", "llama3", "fp8_e4m3fn"),
     ]
 )
@@ -91,6 +93,12 @@ def command_lines(draw: st.DrawFn) -> list[str]:
         "flops": ["--model", "qwen3-0.6b"],
         "models": ["gpt2"],
         "hardware": ["h100-sxm"],
+        "tensor": ["49152x12288"],
+        "matmul": ["1024x4096", "4096x4096"],
+        "data": ["--tokens", "1.4T", "--vocab", "32000"],
+        "checkpoint": ["gpt2", "--bandwidth", "1GB/s", "--gpus", "8"],
+        "dtypes": ["bf16"],
+        "explain": ["six"],
     }[command]
     line = [command, *(usual if draw(st.booleans()) else [])]
     for option in draw(st.lists(st.sampled_from(OPTIONS[command]), max_size=5)):

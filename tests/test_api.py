@@ -19,6 +19,12 @@ ASKED = {
     "flops": "flops --model llama-3-8b",
     "models": "models llama-3-8b",
     "hardware": "hardware h100",
+    "tensor": "tensor 4x8",
+    "matmul": "matmul 4x8 8x4",
+    "dtypes": "dtypes bf16",
+    "data": "data --tokens 1T --vocab 32000",
+    "checkpoint": "checkpoint gpt2",
+    "explain": "explain six",
 }
 
 

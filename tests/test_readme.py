@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from tests import readme
+from tests.running import napkin
 
 TEXT = readme.README.read_text("utf-8")
 COMMANDS = [command for block in readme.blocks(TEXT) for command in block]
@@ -35,6 +36,18 @@ def test_a_console_block_shows_what_the_command_prints(command: readme.Command) 
     if torch.cuda.is_available():
         pytest.skip("README shows a machine without a GPU")
     assert measured(shown) == measured(printed)
+
+
+LECTURE = re.findall(r"^\| [^|]+ \| `napkin ([^`]+)` \| `([^`]+)` \|$", TEXT, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("command", "comes_to"), LECTURE)
+def test_a_line_of_the_lecture_comes_to_what_is_shown(command: str, comes_to: str) -> None:
+    assert comes_to in napkin(command).out
+
+
+def test_the_lecture_has_all_its_lines() -> None:
+    assert len(LECTURE) >= 23
 
 
 def test_the_python_lines_give_what_they_show() -> None:

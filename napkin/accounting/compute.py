@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import reduce
 from operator import add
 
-from napkin.quantity import Quantity, coefficient, define
+from napkin.quantity import Quantity, coefficient, define, sqrt
 
 TRAINING = coefficient(6, "FLOP/param/token", "6 = 2 forward + 4 backward")
 FROZEN_BASE = coefficient(4, "FLOP/param/token", "4 = 2 forward + 2 input gradients")
@@ -19,6 +19,7 @@ SECOND_FORWARD_FROZEN = coefficient(6, "1", "6 = 4 + 2 for a second forward") / 
 MULTIPLY_ADD = coefficient(2, "FLOP", "2 = 1 multiply + 1 add")
 PASSES = coefficient(3, "1", "3 = forward + 2 gradients")
 PFS_DAY = coefficient(86_400 * 10**15, "FLOP/pfs-day", "1e15 FLOP/s for 86,400 s")
+TOKENS_PER_PARAM = coefficient(20, "token/param", "20 = Chinchilla's")
 SECONDS_PER_HOUR = coefficient(3600, "s/hour")
 USES = {2: "2 = 1 read + 1 written", 3: "3 = 2 read + 1 written"}
 
@@ -213,3 +214,13 @@ def bandwidth(Q: Quantity, t: Quantity) -> Quantity:
 def share_of_bandwidth(W: Quantity, W_P: Quantity) -> Quantity:
     """The share of the promised bandwidth that was measured."""
     return define("BW/BW_P", "share of the promised bandwidth", W / W_P, "%")
+
+
+def optimal_params(C: Quantity) -> Quantity:
+    """N of the least loss for C, where D is 20 tokens a parameter (Chinchilla, 2203.15556)."""
+    return define("N", "parameters", sqrt(C / (TRAINING * TOKENS_PER_PARAM)), "param")
+
+
+def optimal_tokens(N: Quantity) -> Quantity:
+    """D of the least loss."""
+    return define("D", "training tokens", TOKENS_PER_PARAM * N, "token")

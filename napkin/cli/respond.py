@@ -32,7 +32,7 @@ def respond(question: str, options: dict[str, Any], silent: bool = False) -> Non
     try:
         report = _asked(question, given)
         report.explain = explain or report.explain
-        if explain:
+        if report.explain:
             from napkin.specs import topics
 
             report.topics = topics.OF.get(question, ())

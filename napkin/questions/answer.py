@@ -85,7 +85,7 @@ class Answer(Record):
     result: dict[str, Any]  # base units, keys fixed by the contract
     say: Callable[[], Words]  # called when the words are read: a sweep reads only figures
     steps: tuple[Quantity, ...] = ()  # whose derivation is the working on the screen
-    asides: tuple[Quantity, ...] = ()  # derived too; on the screen only as notes
+    asides: tuple[Quantity, ...] = ()  # derived too; on the screen notes, and --explain's rows
     columns: tuple[str, ...] = ()  # of csv, whatever was asked: dotted where they are nested
     napkin: tuple[Quantity, ...] = ()  # the steps a person would write; empty: all of them
     summary: Table | None = None  # or a row for each part

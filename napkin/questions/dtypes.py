@@ -124,13 +124,20 @@ def _words(name: str, of: Format, value: Text | None, number: float | None) -> W
         notes.append(f"a way to multiply, not to store: {of.stored_bits} bits in memory")
     if name == "nf4":
         notes.append(f"with double quantisation: {NF4_DOUBLE:.4g} bits")
-    if number is not None:
-        becomes = _becomes(of, number)
-        what = "what its block's scale makes of it" if becomes is None else repr(becomes)
-        notes.insert(0, f"{printable(value)} becomes {what}")
     runs, all_of = _run_by(name)
     notes += runs
-    return Words(name, about, notes, settings=settings, details=all_of)
+    headline = name
+    if number is not None:
+        becomes = _becomes(of, number)
+        what = "what its scale makes of it" if becomes is None else _figures(becomes)
+        headline = f"{printable(value)} becomes {what} in {name}"
+    return Words(headline, about, notes, settings=settings, details=all_of)
+
+
+def _figures(value: float) -> str:
+    """Four, or all of a whole number: 70144, 1.001e-08, inf."""
+    whole = abs(value) < 1e9 and value == int(value)
+    return f"{value:.0f}" if whole else f"{value:.4g}"
 
 
 def _run_by(name: str) -> tuple[list[str], list[str]]:

@@ -13,7 +13,7 @@ from napkin.specs.topics import Topic
 
 # Options that a command takes by their place.
 BY_PLACE = ("names", "name", "shapes")
-COLUMNS = ("topic", "title", "command", "headline")
+COLUMNS = ("topic", "title", "text", "command", "headline", "reference")
 
 
 def explain(*, topic: str | None = None) -> Report:
@@ -40,7 +40,7 @@ def _answer(name: str, topic: Topic) -> Answer:
     headline = f"{answer.words.headline}  {answer.words.condition}".rstrip()
     result = {
         "title": topic.title,
-        "text": topic.text,
+        "text": " ".join(topic.text.split()),
         "command": command,
         "headline": headline,
         "reference": topic.reference,

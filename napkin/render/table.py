@@ -90,7 +90,7 @@ def _answered(answer: Answer, width: int, explain: bool, letters: bool) -> Itera
         yield _grid(answer.summary, answer.summary.rows, width)
         if answer.summary.caption:
             yield _text(answer.summary.caption, ASIDE)
-    elif answer.steps:
+    elif answer.steps or (explain and answer.asides):
         yield ""
         yield _working(answer, width, explain)
     yield from _remarks(answer, explain, letters)
@@ -125,7 +125,7 @@ def _steps(answer: Answer, explain: bool) -> Sequence[Quantity]:
     if answer.napkin and not explain:
         return answer.napkin
     # A count that was typed is in the headline and in the numbers; a rate has a row.
-    derived = quantity.derivation(*answer.steps)
+    derived = quantity.derivation(*answer.steps, *(answer.asides if explain else ()))
     return [q for q in derived if q.args or "/" in q.unit or not q.source.startswith("--")]
 
 

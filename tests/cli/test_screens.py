@@ -21,6 +21,13 @@ USUAL = (
     "flops --model llama-3-8b",
     "models llama-3-8b",
     "hardware h100",
+    "tensor 49152x12288 --dtype fp32",
+    "dtypes",
+    "dtypes bf16 --value 1e-8",
+    "matmul 1024x51200 51200x51200 --time 0.03s",
+    "data --tokens 1.4T --vocab 32000",
+    "checkpoint llama-3-70b -g 2048 --bandwidth 1TB/s",
+    "explain views",
 )
 
 

@@ -29,6 +29,12 @@ KEYS = {
         "per_gpu_bytes peak_phase phases capacity_bytes verdict fits"
     ),
     "models llama-3-8b": "params active_params matmul_params parts",
+    "tensor 4x8": "elements bytes",
+    "matmul 4x8 8x4": "flops bytes intensity seconds bound mfu",
+    "dtypes bf16": ("bits sign exponent mantissa bytes max smallest_normal smallest_subnormal eps"),
+    "data --tokens 1T --vocab 32000": "bytes",
+    "checkpoint gpt2": "bytes weights_bytes seconds interval_seconds lost",
+    "explain six": "title text command headline reference",
     "hardware h100-sxm": (
         "name vendor peak memory_bytes memory_visible_bytes memory_bandwidth tdp_watts "
         "device_names measured"

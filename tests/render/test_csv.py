@@ -32,6 +32,15 @@ ASKED = {
         "flops --model gpt2 --lora-rank 8",
     ),
     "models": ("models", "models gpt2", "models mixtral-8x7b", "models gpt2 --layer"),
+    "tensor": ("tensor 4x8", "tensor B=2,d=8 d=8 --dtype nf4 --double-quant"),
+    "dtypes": ("dtypes", "dtypes fp16 --value 1e-8"),
+    "matmul": ("matmul 4x8 8x4", "matmul 4x8 8x4 --time 1s --hardware a100"),
+    "data": ("data --tokens 1T --vocab 8", "data --tokens 1T --model gpt2"),
+    "checkpoint": (
+        "checkpoint gpt2",
+        "checkpoint --params 8B --gpus 8 --bandwidth 1GB/s --mtbf 1e4 --restart 1h",
+    ),
+    "explain": ("explain", "explain six"),
     "hardware": ("hardware", "hardware h100", "hardware mi250x t4"),
 }
 

@@ -30,7 +30,7 @@ QUESTIONS = (
     "matmul 1024x51200 51200x51200",
     "data --tokens 1.4T --vocab 32000",
     "checkpoint --params 70B",
-    "dtypes bf16",
+    "dtypes",
     "explain six",
 )
 TYPER = "import typer"

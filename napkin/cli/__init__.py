@@ -21,6 +21,9 @@ def main() -> None:
             signal.signal(signal.SIGINT, lambda number, frame: os._exit(INTERRUPTED))
         from napkin.cli.app import run
 
-        run()
+        try:
+            run()
+        finally:
+            gc.freeze()  # nor is there a last collection: the process ends with all of it
     except KeyboardInterrupt:
         os._exit(INTERRUPTED)

@@ -30,7 +30,7 @@ def dtypes(*, name: str | None = None, value: Text | None = None) -> Report:
     """
     number = None if value is None else options.read("value", value, parsing.number)
     if name is None:
-        answers = [_answer(each, value, number) for each in FORMATS]
+        answers = [_answer(each, value, number, alone=False) for each in FORMATS]
         return Report("dtypes", answers, _list(number))
     return Report("dtypes", [_answer(_known(name), value, number)])
 
@@ -49,7 +49,7 @@ def _becomes(of: Format, number: float | None) -> float | None:
     return of.rounded(number) if number is not None and of.is_float and not of.block else None
 
 
-def _answer(name: str, value: Text | None, number: float | None) -> Answer:
+def _answer(name: str, value: Text | None, number: float | None, alone: bool = True) -> Answer:
     of = FORMATS[name]
     result = {key: getattr(of, key, None) for key in KEYS} | {"sign": _sign(name, of)}
     if not of.is_float:
@@ -60,7 +60,7 @@ def _answer(name: str, value: Text | None, number: float | None) -> Answer:
         # JSON has no inf: what is too large for the format is nothing.
         result["becomes"] = None if becomes in (None, float("inf"), -float("inf")) else becomes
     steps = tuple(_rows(of))
-    words = partial(_words, name, of, value, number)
+    words = partial(_words, name, of, value, number, alone)
     return Answer("dtypes", inputs, result, words, steps, columns=COLUMNS)
 
 
@@ -113,7 +113,7 @@ def _short(value: float | None) -> str:
     return f"{value:.0f}" if 1 <= value < 1e5 and value == int(value) else f"{value:.4g}"
 
 
-def _words(name: str, of: Format, value: Text | None, number: float | None) -> Words:
+def _words(name: str, of: Format, value: Text | None, number: float | None, alone: bool) -> Words:
     widths = f"1 + {of.exponent} + {of.mantissa} bits" if of.is_float else f"{of.bits:g} bits"
     about = f"{widths} of sign, exponent, mantissa" if of.is_float else widths
     settings = f"used for: {of.use}"
@@ -124,7 +124,7 @@ def _words(name: str, of: Format, value: Text | None, number: float | None) -> W
         notes.append(f"a way to multiply, not to store: {of.stored_bits} bits in memory")
     if name == "nf4":
         notes.append(f"with double quantisation: {NF4_DOUBLE:.4g} bits")
-    runs, all_of = _run_by(name)
+    runs, all_of = _run_by(name) if alone else ([], [])
     notes += runs
     headline = name
     if number is not None:

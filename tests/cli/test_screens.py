@@ -13,6 +13,7 @@ USUAL = (
     "train-time --model llama-3-8b --tokens 15T --gpus 1024 --price 2.50",
     "max-model --gpus 8",
     "memory --model llama-3-8b --gpus 8",
+    "memory --model llama-3-8b --gpus 8 --seq-len 8192",
     "memory --model llama-3-8b --gpus 8 --hardware rtx-4090",
     "memory --params 8B --gpus 8",
     "memory --inference --model llama-3-8b --context 8192 --batch 16",

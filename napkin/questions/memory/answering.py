@@ -11,7 +11,7 @@ from napkin.accounting.notation import PLAIN
 from napkin.accounting.step import Phase, Step
 from napkin.quantity import Quantity
 from napkin.questions.answer import Answer, Bar, Picture, Words, value_of
-from napkin.questions.capacity import DOES_NOT_FIT, FITS, Capacity
+from napkin.questions.capacity import DOES_NOT_FIT, FITS, TIGHT, Capacity
 from napkin.questions.memory import scenario
 from napkin.questions.memory.scenario import Scenario, Settings
 from napkin.questions.peak import both_readings
@@ -43,7 +43,6 @@ COLUMNS = (
     *("capacity_bytes", "verdict", "fits"),
 )
 SEEN = 0.01  # of the scale: what is less is drawn together
-NOT_COUNTED = "workspaces, fragmentation"
 
 
 def answered(asked: Scenario, headline: str = "", settings: Settings | None = None) -> Answer:
@@ -116,7 +115,8 @@ def _words(
         from napkin.questions.memory import changes  # loaded where the words are read
 
         notes += changes.lines(settings, asked, step.peak.bytes)
-    if asked.about is not None:
+    is_tight = asked.capacity.verdict(total.value) == TIGHT
+    if asked.about is not None and not (is_tight and asked.capacity.hardware):
         notes.append(_not_counted(asked.capacity))
     if asked.setup.optimizer.note:
         details.append(asked.setup.optimizer.note)
@@ -173,7 +173,7 @@ def _both_readings(asked: Scenario, total: Quantity) -> list[str]:
 def _not_counted(capacity: Capacity) -> str:
     """A memory that is given holds the context too."""
     context = "CUDA's context (0.5 to 1.5 GB), " if capacity.hardware is None else ""
-    return f"not counted: {context}{NOT_COUNTED}"
+    return f"not counted: {context}workspaces, fragmentation"
 
 
 def on_how_many(gpus: int, capacity: Capacity) -> str:
@@ -191,7 +191,9 @@ def fits_in(capacity: Capacity, peak: float) -> tuple[list[str], str, list[str]]
         return [], words, []
     if verdict == FITS:
         return [words], "", []
-    return [], "", [f"{words}; fragmentation may end it"]
+    # The terminal has a line for it; where the limit comes from, the whole working says.
+    room = f"{room_of(capacity, peak)} of {units.humanize(limit.bytes, 'B')}"
+    return [of], "", [f"{verdict}: {room}; fragmentation may end it"]
 
 
 def _picture(step: Step, capacity: Capacity) -> Picture:

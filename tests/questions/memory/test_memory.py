@@ -617,18 +617,18 @@ H100 = "83.48 GB (77.74 GiB): torch's 84.98 GB less 1.5 GB of context"
 VERDICTS = [
     # Up to 94 % of the 83.48 GB, within them, above them.
     ("--params 4.9e9", "fits", f"fits: 5.076 GB to spare of {H100}"),
-    ("--params 4.91e9", "tight", f"tight: 4.916 GB to spare of {H100}; fragmentation may end it"),
-    ("--params 5.21e9", "tight", f"tight: 115.9 MB to spare of {H100}; fragmentation may end it"),
+    ("--params 4.91e9", "tight", "tight: 4.916 GB to spare of 83.48 GB; fragmentation may end it"),
+    ("--params 5.21e9", "tight", "tight: 115.9 MB to spare of 83.48 GB; fragmentation may end it"),
     ("--params 5.22e9", "does not fit", f"does not fit: 44.07 MB short of {H100}"),
     (
         "--params 4.9e9 --bytes-per-param 17",
         "tight",
-        f"tight: 175.9 MB to spare of {H100}; fragmentation may end it",
+        "tight: 175.9 MB to spare of 83.48 GB; fragmentation may end it",
     ),
     (
         "--inference --params 40e9",
         "tight",
-        f"tight: 3.476 GB to spare of {H100}; fragmentation may end it",
+        "tight: 3.476 GB to spare of 83.48 GB; fragmentation may end it",
     ),
     # Where torch was not seen, the driver; where it was not either, the box.
     (
@@ -651,7 +651,7 @@ VERDICTS = [
     (
         "--params 5e9 --memory 80GB",
         "tight",
-        "tight: 0 B to spare of 80 GB (74.51 GiB): --memory; fragmentation may end it",
+        "tight: 0 B to spare of 80 GB; fragmentation may end it",
     ),
     (
         "--params 5.01e9 --memory 80GB",
@@ -671,6 +671,7 @@ def test_one_verdict_of_one_figure_in_each_answer(asked: str, verdict: str, said
         verdict,
         verdict != "does not fit",
     )
+    assert verdict != "tight" or any(H100 in note or "--memory" in note for note in found["notes"])
     ends = 3 if verdict == "does not fit" else 0
     assert napkin(f"memory {asked} --exit-code").code == ends
 

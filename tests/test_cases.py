@@ -123,3 +123,11 @@ def test_max_model_says_what_bound_it_is() -> None:
 )
 def test_mfu_gives_a_verdict_in_words(rate: str, verdict: str) -> None:
     assert answer(f"mfu --achieved {rate}")["notes"][0].startswith(verdict)
+
+
+def test_a_share_that_no_matmul_reached_is_out_of_reach() -> None:
+    command = "train-time --params 70e9 --tokens 15e12 --gpus 1024 --mfu"
+    assert answer(f"{command} 0.9")["warnings"][-1] == (
+        "90 % is out of reach: large matmuls alone reached 80.3 % of this peak"
+    )
+    assert answer(f"{command} 0.8")["warnings"] == []

@@ -40,7 +40,7 @@ class Group(TyperGroup):
             return super().invoke(ctx)
         except NapkinError as error:
             for line in error.lines:
-                print(f"Error: {line}", file=sys.stderr)
+                streams.tell(f"Error: {line}")
             raise typer.Exit(error.exit_code) from None
 
     def main(
@@ -65,7 +65,7 @@ class Group(TyperGroup):
             streams.let_the_first_speak()
             answered = _as_others_say(error)
             if answered is not None:
-                print(f"Error: {answered}", file=sys.stderr)
+                streams.tell(f"Error: {answered}")
                 sys.exit(2)
             error.message = printable(getattr(error, "message", ""))  # type: ignore[attr-defined]
             error.show(file=sys.stderr)

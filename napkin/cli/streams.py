@@ -2,11 +2,13 @@
 
 import codecs
 import os
+import shutil
 import signal
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from textwrap import wrap
 
 from napkin.errors import printable
 from napkin.render import plain
@@ -68,3 +70,11 @@ def give_up(error: OSError) -> None:
     where = "stdout" if error.filename is None else printable(error.filename)
     print(f"Error: {where}: {error.strerror}", file=sys.stderr)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def tell(line: str) -> None:
+    """On stderr, one line; a terminal would cut its words, so there it ends between two."""
+    if sys.stderr.isatty():
+        columns = shutil.get_terminal_size().columns
+        line = "\n".join(wrap(line, columns, break_long_words=False, break_on_hyphens=False))
+    print(line, file=sys.stderr)

@@ -256,12 +256,25 @@ def _words(run: _Run, f: _Figures) -> Words:
         [
             *([] if enough else [needs]),
             *run.workload.warnings,
+            *_out_of_reach(run),
             *run.promised.warnings(),
             *run.promised.readings(f.t),
         ],
         settings=_at_other_shares(run, f),
         details=[str(f.C_pfs), *([] if run.workload.model else [COUNTED])],
     )
+
+
+def _out_of_reach(run: _Run) -> list[str]:
+    """More than a matmul alone was seen to reach, which a whole run is not."""
+    seen = run.promised.accelerator.reported.get(run.promised.dtype)
+    if seen is None or run.promised.stated or run.promised.inputs["sparse"]:
+        return []
+    most = seen.value / run.promised.P.value
+    if run.MFU.value <= most:
+        return []
+    share = units.humanize(most, "%")
+    return [f"{run.MFU} is out of reach: large matmuls alone reached {share} of this peak"]
 
 
 def _beside_known(C: Quantity) -> str:

@@ -351,3 +351,10 @@ def test_a_run_from_a_zip_file_says_that_it_cannot_find_its_files(tmp_path: Path
         f"Error: --hardware: {archive}/hardware: {says}",
     )
     assert run("flops", "--model", "linear:L=2,d=8")[0] == 0
+
+
+def test_a_terminal_s_error_ends_its_lines_between_words() -> None:
+    shown = terminal("train-time -N 7B -D 1T -g 8 -H v100", 60)
+    piped = napkin("train-time -N 7B -D 1T -g 8 -H v100").err
+    assert max(map(len, shown.splitlines())) <= 60
+    assert shown.split() == piped.split()

@@ -129,7 +129,8 @@ def hfu(MFU: Quantity, frozen_base: bool = False) -> Quantity:
 
 def hfu_of(f: Quantity, again: Quantity, r1: Quantity, P: Quantity) -> Quantity:
     """HFU of f and of what is recomputed, both in FLOP/token."""
-    return define("HFU", "hardware FLOP utilization", (f + again) * r1 / P, "%")
+    f_hw = define("f_hw", "FLOP per token that are computed", f + again, "FLOP/token")
+    return define("HFU", "hardware FLOP utilization", f_hw * r1 / P, "%")
 
 
 def tokens_per_step(T: Quantity, batch: Quantity) -> Quantity:

@@ -41,8 +41,8 @@ def adapted(model: Model | Stack, cost: AttentionCost, r: Quantity) -> Pass:
     formula = FORWARD * N_mm + BACKWARD * f_scores + BACKWARD * f_lora - f_first
     bwd = define("f_bwd", "backward, base frozen", formula, "FLOP/token")
     notes = [
-        f"LoRA: {N_lora} of rank {r} on every linear layer of the blocks are trained, nothing else;"
-        " the conventions below are those of training all of it"
+        f"LoRA: {N_lora} of rank {r} on every linear layer of the blocks; the conventions count "
+        "training all of it"
     ]
     return Pass(fwd, bwd, training_step((fwd, bwd)), adapters=N_lora, notes=notes)
 

@@ -18,7 +18,7 @@ NAMES = {
     "load-in-8bit param-dtype quantize",
     "dtype": "precision fp16 bf16 fp8 fp32 tf32 mixed-precision torch-dtype quantize",
     "gpus": "num-gpus n-gpus ngpus gpu-count world-size devices nodes nnodes nproc-per-node "
-    "num-nodes n-gpu gpu tensor-parallel-size",
+    "num-nodes n-gpu gpu",
     "hardware": "gpu gpu-type gpu-name device-type accelerator device card chip gpu-model",
     "seq_len": "max-seq-len max-seq-length context-length context block-size sequence-length "
     "max-length seq-length seqlen max-position-embeddings ctx max-model-len seq",
@@ -43,11 +43,46 @@ NAMES = {
     "format": "json output-format csv markdown",
     "output": "save out file",
 }
+# What they say without a value, with the value that napkin takes for it.
+VALUES = {
+    "recompute": {"full": NAMES["recompute"]},
+    "zero": {"3": "fsdp", "1": "use-distributed-optimizer"},
+    "precision": {"amp": "fp16 bf16", "nf4": "load-in-4bit", "int8": "load-in-8bit"},
+    "dtype": {word: word for word in ("fp16", "bf16", "fp8", "fp32", "tf32")},
+    "attention": {"flash": "flash-attention flash-attn use-flash-attn", "sdpa": "sdpa"},
+    "format": {word: word for word in ("json", "csv", "markdown")},
+}
+# What napkin has no option for, and what it does instead.
+RANKS = "not counted yet: memory's GPUs are data-parallel ranks, which --zero shares over"
+UNCOUNTED = {
+    f"tensor parallelism is {RANKS}": "tp tensor-parallel tensor-parallel-size "
+    "tensor-model-parallel-size",
+    f"pipeline parallelism is {RANKS}": "pp pipeline-parallel pipeline-parallel-size "
+    "pipeline-model-parallel-size",
+    f"expert parallelism is {RANKS}": "ep expert-parallel expert-parallel-size "
+    "expert-model-parallel-size",
+    f"context parallelism is {RANKS}": "cp context-parallel context-parallel-size "
+    "sequence-parallel",
+}
+
+
+def uncounted(name: str) -> str | None:
+    """Why there is no such option."""
+    word = _word(name)
+    return next((why for why, names in UNCOUNTED.items() if word in names.split()), None)
+
+
+def _word(name: str) -> str:
+    return name.lstrip("-").casefold().replace("_", "-")
 
 
 def meant(name: str, known: Collection[str]) -> str | None:
     """The option of `known` that another tool calls so, as it is typed."""
-    word = name.lstrip("-").casefold().replace("_", "-")
+    word = _word(name)
     options = (option for option, names in NAMES.items() if word in names.split())
     found = next((option for option in options if option in known), None)
-    return None if found is None else "--" + found.replace("_", "-")
+    if found is None:
+        return None
+    values = VALUES.get(found, {}).items()
+    value = next((value for value, words in values if word in words.split()), "")
+    return f"--{found.replace('_', '-')} {value}".rstrip()

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from napkin import units
 from napkin.accounting import compute
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity
@@ -24,6 +25,7 @@ from napkin.specs.conventions import CONVENTIONS, SIX_N
 
 # CS336 lecture 2: 50 % is good, 5 % is poor.
 GOOD = 0.5
+LOW, HIGH = 0.15, 0.7  # between which most runs are
 VERDICTS = (
     (GOOD, "good: 50 % and more is what to aim for"),
     (0.3, "fair: 50 % is good, 5 % is poor"),
@@ -285,18 +287,31 @@ def _words(
     device = promised.accelerator.short_name
     notes += [*measured.notes, *promised.notes(A.value)]
     if MFU.value < GOOD:
-        notes += _to_gain(MFU)
+        notes += _to_gain(MFU, model, measured)
     return Words(headline, f"of {device} · {promised.kind}{counted}", notes, warnings)
 
 
-def _to_gain(MFU: Quantity) -> list[str]:
+def _to_gain(MFU: Quantity, model: _Model, measured: Throughput) -> list[str]:
     """What a good utilization would save, and how to find out what keeps it low."""
     saved = 1 - MFU.value / GOOD
+    about = None if model.about is None else model.about.model
+    name = " --model NAME" if about is None else f" --model {about.name}"
     return [
+        *_of_one_gpu(MFU, measured),
         f"at {GOOD:.0%} the same tokens would take {saved:.0%} less time".replace("%", " %"),
-        "why: napkin bench --model (your shapes' roof)",
-        "     --recompute full (HFU) · napkin memory --fit micro-batch",
+        f"why: napkin bench{name} (your shapes' roof) · --recompute full (HFU)",
+        f"     napkin memory{name} --fit micro-batch",
     ]
+
+
+def _of_one_gpu(MFU: Quantity, measured: Throughput) -> list[str]:
+    """A log's rate is often that of one GPU: said where that would be a usual share."""
+    gpus = measured.inputs.get("gpus", 1)
+    alone = MFU.value * gpus
+    if "tokens_per_second" not in measured.given or MFU.value > LOW or not LOW < alone < HIGH:
+        return []
+    share = units.humanize(alone, "%")
+    return [f"if that is the rate of one GPU: --tokens-per-second-per-gpu, {share}"]
 
 
 def _how_counted(model: _Model) -> str:

@@ -50,7 +50,7 @@ def not_found(wanted: str) -> str:
     if "," in wanted:
         return f"{quoted(wanted)} has a comma; write one name"
     known = model_names()
-    fits = names.begun(wanted, known)
+    fits = names.begun(wanted, known) or names.of_some_version(wanted, known)
     if fits:
         which = fits[0] if len(fits) == 1 else f"one of: {', '.join(fits)}"
         return f"{quoted(wanted)} is no exact name; write {which}"

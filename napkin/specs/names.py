@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import takewhile
 
 Parts = tuple[str, ...]
 
@@ -56,6 +57,18 @@ def holding(word: str, known: Iterable[str]) -> list[str]:
         return []
     several = [name for name in known if _holds(parts(name), of)]
     return several if len(several) > 1 else []
+
+
+def of_some_version(word: str, known: Iterable[str]) -> list[str]:
+    """Those of which it leaves out the version alone: llama-3-8b of `llama-8b`."""
+    first, *rest = parts(word) or ("",)
+    return [name for name in known if rest and _without_version(parts(name)) == (first, *rest)]
+
+
+def _without_version(name: Parts) -> Parts:
+    """The last number of several is a size."""
+    numbers = sum(1 for _ in takewhile(str.isdigit, name[1:]))
+    return name[:1] + name[max(1, numbers) :]
 
 
 def _holds(name: Parts, of: Parts) -> bool:

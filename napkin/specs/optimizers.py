@@ -100,8 +100,16 @@ def terms(precision: Precision, optimizer: Optimizer) -> tuple[Term, ...]:
     return tuple(term for term in copies if term.bytes)
 
 
+HALVES = ("fp16", "float16", "half", "16-mixed", "bf16-mixed")  # bf16 alone is a recipe
+
+
 def precision(text: object) -> tuple[str, Precision]:
     """A recipe by its name. Raises NapkinError."""
+    if str(text).strip().casefold() in HALVES:
+        raise NapkinError(
+            f"{quoted(text)} is no recipe of training precision: its training keeps fp32 weights "
+            "too; write amp (torch's autocast) or mixed"
+        )
     return _named(text, PRECISIONS, "recipe of training precision")
 
 

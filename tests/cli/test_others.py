@@ -32,9 +32,18 @@ def test_each_word_is_answered_by_a_command_that_has_the_option(option: str, wor
     ("command", "answer"),
     [
         ("memory --batch-size 4", "--batch-size: napkin's is --micro-batch"),
-        ("memory --gradient_checkpointing", "--gradient_checkpointing: napkin's is --recompute"),
-        ("memory --fsdp", "--fsdp: napkin's is --zero"),
+        (
+            "memory --gradient_checkpointing",
+            "--gradient_checkpointing: napkin's is --recompute full",
+        ),
+        ("memory --fsdp", "--fsdp: napkin's is --zero 3"),
         ("memory --dtype bf16", "--dtype: napkin's is --precision"),
+        ("memory --bf16", "--bf16: napkin's is --precision amp"),
+        (
+            "memory --tp 8",
+            "--tp: tensor parallelism is not counted yet: memory's GPUs are data-parallel ranks, "
+            "which --zero shares over",
+        ),
         ("train-time --num-gpus 8", "--num-gpus: napkin's is --gpus"),
         ("train-time --precision fp8", "--precision: napkin's is --dtype"),
         ("train-time --gpu-type h100", "--gpu-type: napkin's is --hardware"),

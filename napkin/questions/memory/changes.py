@@ -19,7 +19,7 @@ WIDTH = 37  # letters of the options
 # What a change costs, cheapest first: nothing but other code, time, what is trained, machines.
 CODE, TIME, NUMBERS, BATCH, LENGTH, MACHINES = range(6)
 EXACT = "exact_full"
-FEWEST = "how many GPUs it takes: --fit gpus"
+MANY = 65_536  # GPUs
 
 Options = Mapping[str, str | bool]
 
@@ -44,7 +44,8 @@ class Change(Record):
     def with_(self, other: "Change") -> "Change":
         return Change(
             {**self.options, **other.options},
-            ", ".join(dict.fromkeys((self.price, other.price))),
+            ", ".join(dict.fromkeys(each.price for each in (self, other) if each.rank > CODE))
+            or self.price,
             max(self.rank, other.rank),
             self.more_flop + other.more_flop,
         )
@@ -63,12 +64,26 @@ def lines(settings: Settings, at: Scenario, now: float) -> list[str]:
         too_large = [each for each in singles if not capacity.holds(each.peak)]
         pairs = [a.with_(b) for a, b in combinations(too_large, 2) if _differ(a, b)]
         tried = list(_tried(settings, pairs, now))
+        if tried and not fitting and not _cheapest(tried, capacity):
+            best = min(tried, key=lambda each: each.peak)
+            thirds = [best.with_(each) for each in too_large if _differ(best, each)]
+            tried += _tried(settings, thirds, now)
         fitting += _cheapest(tried, capacity)
         singles += tried
     if fitting:
         return _written("try:  ", fitting, capacity)
     nearest = sorted(singles, key=lambda each: each.peak)[: SHOWN - 1]
-    return [*_written("near: ", nearest, capacity), FEWEST]
+    return [*_written("near: ", nearest, capacity), *_fewest(at)]
+
+
+def _fewest(at: Scenario) -> list[str]:
+    """Whether more GPUs alone would do."""
+    if at.setup.zero == 0 and at.gpus > 1:
+        return []
+    if not at.on(MANY, 3).fits:
+        return ["more GPUs alone are not enough: what is left is not shared"]
+    other = " instead of --gpus" if at.gpus > 1 else ""
+    return [f"how many GPUs it takes: --fit gpus{other}"]
 
 
 def _singles(settings: Settings, at: Scenario) -> Iterator[Change]:

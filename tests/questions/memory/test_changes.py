@@ -84,7 +84,7 @@ def test_where_it_does_not_fit_the_cheapest_that_does_comes_first() -> None:
 def test_where_nothing_fits_the_nearest_are_named_and_how_to_ask_for_gpus() -> None:
     lines = napkin("memory --model llama-3.1-405b --gpus 8").out.splitlines()
     assert any(line.startswith("near: ") for line in lines)
-    assert "how many GPUs it takes: --fit gpus" in lines
+    assert "how many GPUs it takes: --fit gpus instead of --gpus" in lines
 
 
 def test_fit_and_a_sum_of_bytes_show_no_changes() -> None:

@@ -35,7 +35,7 @@ def test_readme_lists_the_keys_that_answers_have() -> None:
 
 
 def test_an_answer_prints_as_on_the_command_line_and_shows_as_markdown() -> None:
-    one = napkin.memory(model="gpt2", gpus=8)
+    one = napkin.memory("gpt2", gpus=8)
     assert f"{one}\n" == typed("memory --model gpt2 --gpus 8").out
     assert one._repr_markdown_() == typed("memory --model gpt2 --gpus 8 -f markdown").out
     assert repr(one).startswith("<memory: ")

@@ -131,3 +131,45 @@ def test_a_share_that_no_matmul_reached_is_out_of_reach() -> None:
         "90 % is out of reach: large matmuls alone reached 80.3 % of this peak"
     )
     assert answer(f"{command} 0.8")["warnings"] == []
+
+
+def test_a_sequence_whose_attention_6n_leaves_out_is_warned_of() -> None:
+    """By hand: 6 x 7.505e9 + 3 x 262,144 x 131,072 over 6 x 8.03e9."""
+    says = (
+        "6N leaves out attention: the matmuls and causal attention are 3.07 times as much "
+        "(--convention exact-causal)"
+    )
+    long = "--model llama-3.1-8b --seq-len 131072"
+    assert says in answer(f"train-time {long} --tokens 1T --gpus 8")["warnings"]
+    assert says in answer(f"mfu {long} --tokens-per-second 20000 --gpus 8")["warnings"]
+    assert not answer("train-time --model llama-3.1-8b --tokens 1T --gpus 8")["warnings"]
+
+
+def test_a_rate_that_may_be_one_gpu_s_is_asked_about() -> None:
+    command = "mfu --params 7B --tokens-per-second 9600 --gpus 8"
+    says = "if that is the rate of one GPU: --tokens-per-second-per-gpu, 40.8 %"
+    assert says in answer(command)["notes"]
+    alone = answer("mfu --params 7B --tokens-per-second-per-gpu 9600")["result"]["mfu"]
+    assert alone == pytest.approx(0.408, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        (
+            "memory llama-3-8b --precision fp16",
+            "--precision: 'fp16' is no recipe of training precision: its training keeps fp32 "
+            "weights too; write amp (torch's autocast) or mixed",
+        ),
+        (
+            "memory llama-8b",
+            "--model: 'llama-8b' is no exact name; write one of: llama-3-8b, llama-3.1-8b",
+        ),
+        (
+            "train-time --recompute full",
+            "--recompute: train-time has no such option; it is one of: mfu, memory, flops",
+        ),
+    ],
+)
+def test_what_is_typed_by_mistake_is_answered_with_what_is_right(command: str, error: str) -> None:
+    assert napkin(command).err == f"Error: {error}\n"

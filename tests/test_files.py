@@ -111,7 +111,7 @@ def test_a_file_in_a_folder_that_is_only_to_be_read_is_overwritten(folder: Path)
 def test_a_name_may_be_as_long_as_names_can_be(length: int, tmp_path: Path) -> None:
     path = tmp_path / ("x" * (length - 5) + ".json")
     for _ in range(2):
-        assert napkin([*ANSWER, "-o", str(path)]) == (0, "", "")
+        assert napkin([*ANSWER, "-o", str(path)]) == (0, "", f"wrote {path} (json)\n")
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 

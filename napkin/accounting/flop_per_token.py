@@ -145,7 +145,8 @@ def training_step(parts: Sequence[Quantity]) -> Quantity:
 
 def attention_share(symbol: str, share: float, N_mm: Quantity, w: Quantity) -> Quantity:
     """T in token/seq from where attention, in full, is that share of all FLOP."""
-    times = coefficient(share / (1 - share), "1", f"{share:.0%} of the whole")
+    whole = coefficient(share, "1", f"{share:.0%} of the whole")
+    times = whole / coefficient(1 - share)
     formula = times * (FORWARD * N_mm) / (FORWARD_ATTENTION * w)
     return define(symbol, f"attention is {share:.0%} from", formula, "token/seq")
 

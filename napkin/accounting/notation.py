@@ -10,9 +10,9 @@ from napkin.record import Record
 
 
 @cache  # one quantity for one letter, wherever it is met
-def letter(symbol: str, label: str, value: int) -> Quantity:
-    """A size of the model."""
-    return given(symbol, label, value, "1", "--model")
+def letter(symbol: str, label: str, value: int, source: str = "--model") -> Quantity:
+    """A size, of the model unless another source is named."""
+    return given(symbol, label, value, "1", source)
 
 
 def as_input(q: Quantity, source: str) -> Quantity:
@@ -20,7 +20,7 @@ def as_input(q: Quantity, source: str) -> Quantity:
     return given(q.symbol, q.label, q.value, q.unit, source)
 
 
-def _plain_letter(symbol: str, label: str, value: int) -> Quantity:
+def _plain_letter(symbol: str, label: str, value: int, source: str = "") -> Quantity:
     return cast(Quantity, value)
 
 
@@ -30,7 +30,7 @@ def _plain(symbol: str, label: str, value: float, unit: str, source: str) -> Qua
 
 class Notation(Record):
     given: Callable[[str, str, float, str, str], Quantity]
-    letter: Callable[[str, str, int], Quantity]
+    letter: Callable[..., Quantity]  # symbol, label, value; where it is from, but for the model
     known: Callable[[Quantity], Quantity]  # of what is computed already
 
 

@@ -42,7 +42,7 @@ def shared(layout: Layout, stage: int, notation: Notation) -> Quantity | None:
     """The ranks that share what ZeRO shares from that stage on; None where nobody does."""
     if layout.ranks == 1 or layout.zero < stage:
         return None
-    return notation.letter("n_dp", "data-parallel ranks", layout.ranks)
+    return notation.letter("n_dp", "data-parallel ranks", layout.ranks, "--gpus")
 
 
 def states(N: Quantity, layout: Layout, source: str, notation: Notation = TRACED) -> States:

@@ -97,7 +97,17 @@ def _as_others_say(error: Exception) -> str | None:
     known = (*COMMANDS[command.info_name].options, *WRITTEN)
     option = meant(name, known)
     why = uncounted(name) if option is None else f"napkin's is {option}"
+    why = why or _of_others(name, command.info_name)
     return None if why is None else f"{printable(name)}: {why}"
+
+
+def _of_others(name: str, command: str) -> str | None:
+    """Which commands have that option, where this one has not."""
+    option = name.lstrip("-").replace("-", "_")
+    having = [other for other, entry in COMMANDS.items() if option in entry.options]
+    if not having or option == SUBJECT:
+        return None
+    return f"{command} has no such option; it is one of: {', '.join(having)}"
 
 
 def _built(name: str) -> Any:

@@ -116,7 +116,7 @@ OPTIONS = {
     # The state of training, and what one GPU holds of it.
     "precision": Option(
         "RECIPE",
-        f"{' '.join(RECIPES)} (default mixed); transformers' bf16=True and FSDP: amp, DeepSpeed: "
+        f"{' '.join(RECIPES)} (default mixed); transformers' bf16=True: amp, FSDP and DeepSpeed: "
         "mixed, Megatron: mixed-fp32-grads. To serve, any precision, nf4 too.",
         ASSUMED,
         words=tuple(dict.fromkeys((*RECIPES, *PRECISIONS))),

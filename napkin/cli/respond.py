@@ -44,6 +44,8 @@ def respond(question: str, options: dict[str, Any], silent: bool = False) -> Non
         raise
     if target is not None:
         target.finish()
+        if not target.as_it_is:
+            print(f"wrote {printable(target.path)} ({format})", file=sys.stderr)
     warnings = list(report.warnings)
     if format == "csv":
         warnings += [warning for each in report.answers for warning in each.warnings]

@@ -35,6 +35,7 @@ class _Failures(Record):
     again: Quantity
     restarts: Quantity
     lost: Quantity
+    assumed: str = ""
 
 
 def checkpoint(
@@ -137,7 +138,10 @@ def _failures(
         files.lost_to_restarts(R, M),
     )
     inputs = {"gpus": n.value, "mtbf": hours.value, "restart": R.value}
-    return _Failures(M, t_int, *shares, files.lost(*shares)), inputs
+    unsaid = [f"{units.figures(hours.value)} GPU-hours a failure"] if mtbf is None else []
+    unsaid += [f"{R} to restart"] if restart is None else []
+    assumed = f"{', '.join(unsaid)} (assumed)" if unsaid else ""
+    return _Failures(M, t_int, *shares, files.lost(*shares), assumed), inputs
 
 
 def _shares(of: _Failures) -> dict[str, float]:
@@ -147,6 +151,12 @@ def _shares(of: _Failures) -> dict[str, float]:
         "restarts": of.restarts.value,
         "sum": of.lost.value,
     }
+
+
+def _settings(of: _Failures) -> str:
+    if of.lost.value > 1:
+        return "no progress: failures come faster than the work is done again"
+    return f"a save every {of.t_int} · {of.lost} of the time lost · {of.assumed}".rstrip(" ·")
 
 
 def _words(
@@ -177,6 +187,6 @@ def _words(
         condition,
         [*notes, RANGE, "saving while the step goes on loses less than this"],
         warnings,
-        settings=f"a save every {of.t_int} · {of.lost} of the time lost",
+        settings=_settings(of),
         details=[OVERHEAD],
     )

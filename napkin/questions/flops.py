@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
+from math import ceil
 
 from napkin import parsing, units
 from napkin.accounting import compute, flop_per_token, lora
@@ -164,7 +165,7 @@ def _words(
         said = [*known.windows_of(model), *said]
     notes = ["by convention, and as a share of exact-full:", *_alike(by_name)]
     if lengths:
-        tenth, half = (units.count(int(q.value)) for q in lengths)
+        tenth, half = (units.count(ceil(q.value)) for q in lengths)
         notes.append(f"attention is 10 % of all FLOP from {tenth} tokens, half of them from {half}")
     notes += said
     details = [f"{dashed(name)} = {CONVENTIONS[name]}" for name in by_name]

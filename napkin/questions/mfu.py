@@ -261,7 +261,7 @@ def _words(
     notes, warnings = [], promised.warnings()
     warnings += promised.readings(MFU)
     if model.about is not None:
-        warnings += model.about.warnings
+        warnings += [*model.about.warnings, *(model.about.leaves_out if model.counts else [])]
     if MFU.value > 1:
         warnings.insert(0, _suspects(measured, model, promised))
     elif HFU is not None and HFU.value > 1:

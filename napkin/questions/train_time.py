@@ -256,6 +256,7 @@ def _words(run: _Run, f: _Figures) -> Words:
         [
             *([] if enough else [needs]),
             *run.workload.warnings,
+            *run.workload.leaves_out,
             *_out_of_reach(run),
             *run.promised.warnings(),
             *run.promised.readings(f.t),

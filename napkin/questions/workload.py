@@ -26,6 +26,9 @@ COLUMNS = ("params", "active_params", "model", "convention", "seq_len")
 MOST_TOKENS = 10**9  # of one sequence
 
 
+MUCH_ATTENTION = 1.2  # times the FLOP that 6N counts
+
+
 class Workload(Record):
     """N, the active N, and the training FLOP per token under each convention that is known."""
 
@@ -47,10 +50,22 @@ class Workload(Record):
 
     @property
     def named(self) -> str:
-        """` · llama-3-8b, six-n`, where the model's shape is known."""
+        """` · llama-3-8b`, where the model's shape is known, and how it is counted if not by 6N."""
         if self.model is None:
             return ""
-        return f" · {self.model.name}, {conventions.dashed(self.convention)}"
+        how = "" if self.convention == SIX_N else f", {conventions.dashed(self.convention)}"
+        return f" · {self.model.name}{how}"
+
+    @property
+    def leaves_out(self) -> list[str]:
+        """Of the default convention, where attention is too much to leave out."""
+        if self.model is None or self.convention != SIX_N:
+            return []
+        times = self.flop["exact_causal"].value / self.f.value
+        if times < MUCH_ATTENTION:
+            return []
+        much = f"the matmuls and causal attention are {units.figures(times, 3)} times as much"
+        return [f"6N leaves out attention: {much} (--convention exact-causal)"]
 
     def counted(self, MFU: float | None = None) -> list[str]:
         """How the FLOP are counted, and how far the other conventions are from it; of an MFU,

@@ -150,13 +150,15 @@ def _working(answer: Answer, width: int, explain: bool) -> RichTable:
 
 
 def _left_for_labels(rows: Sequence[Sequence[Text]], label: int, width: int) -> int | None:
-    """Where it is narrow, a label of several words breaks, not a number or a file's name."""
+    """Where it is narrow, a label of several words breaks between them, not a number or a file's
+    name."""
     widest = [
         max(cell_len(line) for cell in column for line in cell.plain.split("\n"))
         for column in zip(*rows, strict=True)
     ]
     left = width - sum(widest) + widest[label] - (len(widest) - 1) * len(BETWEEN_COLUMNS)
-    return left if left >= SHORTEST_LABEL else None
+    words = (cell_len(word) for row in rows for word in row[label].plain.split())
+    return left if left >= max(SHORTEST_LABEL, *words, 0) else None
 
 
 def _label(step: Quantity) -> Text:
@@ -173,7 +175,8 @@ def _formula(step: Quantity, shown: Collection[str]) -> Text:
     working = _text(quantity.in_symbols(step))
     if all(term in shown for term in working.plain.split(" + ")):
         return working  # whose numbers stand above it
-    return working.append(f"\n{printable(quantity.in_numbers(step))}", ASIDE)
+    numbers = printable(quantity.in_numbers(step))
+    return working if numbers == working.plain else working.append(f"\n{numbers}", ASIDE)
 
 
 def _remarks(answer: Answer, explain: bool, letters: bool) -> Iterator[RenderableType]:

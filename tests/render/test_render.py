@@ -103,7 +103,8 @@ def test_the_suffix_of_the_output_chooses_the_format(
     path = tmp_path / f"answer{suffix}"
     path.write_text("what was there before, and longer than nothing" * 100)
     ran = napkin(f"max-model --gpus 8 --output {path}")
-    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    format = {".txt": "table", ".md": "markdown"}.get(suffix, suffix[1:])
+    assert (ran.code, ran.out, ran.err) == (0, "", f"wrote {path} ({format})\n")
     assert path.read_text("utf-8").startswith(start)
     assert "before" not in path.read_text("utf-8")
 

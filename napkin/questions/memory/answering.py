@@ -42,6 +42,7 @@ COLUMNS = (
     *(f"phases.{phase}.bytes" for phase in PHASES),
     *("capacity_bytes", "verdict", "fits"),
 )
+AUTOCAST = "amp casts each weight and keeps it; FSDP's own policy does not: --precision mixed"
 SEEN = 0.01  # of the scale: what is less is drawn together
 
 
@@ -110,7 +111,7 @@ def _words(
     if asked.about is not None:
         warnings += too_long(asked.about, asked.setup.seq_len)
         notes = []
-        details += [*scenario.assumed(asked.about, asked.setup), *step.notes, *asked.about.notes]
+        details += [*scenario.assumed(asked.about, asked.setup), *step.notes]
     if settings is not None:
         from napkin.questions.memory import changes  # loaded where the words are read
 
@@ -118,8 +119,12 @@ def _words(
     is_tight = asked.capacity.verdict(total.value) == TIGHT
     if asked.about is not None and not (is_tight and asked.capacity.hardware):
         notes.append(_not_counted(asked.capacity))
+    if asked.about is not None:
+        notes += asked.about.notes
     if asked.setup.optimizer.note:
-        details.append(asked.setup.optimizer.note)
+        (notes if asked.setup.optimizer.hidden_only else details).append(asked.setup.optimizer.note)
+    if asked.precision == "amp" and asked.setup.zero == 3 and asked.setup.ranks > 1:
+        notes.append(AUTOCAST)
     return Words(
         f"{headline}{verdict_of(asked.capacity, total.value)}",
         f"{of} · {on_how_many(asked.gpus, asked.capacity)}",

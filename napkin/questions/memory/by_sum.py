@@ -23,7 +23,7 @@ BESIDE_A_SUM = ("params", "model", "gpus", "hardware", "memory", "bytes_per_para
 
 def shared_by(ranks: int) -> Quantity | None:
     """n, where there are several."""
-    return letter("n_dp", "data-parallel ranks", ranks) if ranks > 1 else None
+    return letter("n_dp", "data-parallel ranks", ranks, "--gpus") if ranks > 1 else None
 
 
 def by_sum(settings: Settings) -> Answer:

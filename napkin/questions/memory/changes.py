@@ -19,7 +19,6 @@ WIDTH = 37  # letters of the options
 # What a change costs, cheapest first: nothing but other code, time, what is trained, machines.
 CODE, TIME, NUMBERS, BATCH, LENGTH, MACHINES = range(6)
 EXACT = "exact_full"
-MANY = 65_536  # GPUs
 
 Options = Mapping[str, str | bool]
 
@@ -77,13 +76,8 @@ def lines(settings: Settings, at: Scenario, now: float) -> list[str]:
 
 
 def _fewest(at: Scenario) -> list[str]:
-    """Whether more GPUs alone would do."""
-    if at.setup.zero == 0 and at.gpus > 1:
-        return []
-    if not at.on(MANY, 3).fits:
-        return ["more GPUs alone are not enough: what is left is not shared"]
-    other = " instead of --gpus" if at.gpus > 1 else ""
-    return [f"how many GPUs it takes: --fit gpus{other}"]
+    """How to ask for more GPUs."""
+    return [f"how many GPUs it takes: --fit gpus{' instead of --gpus' * (at.gpus > 1)}"]
 
 
 def _singles(settings: Settings, at: Scenario) -> Iterator[Change]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from napkin import parsing, units
+from napkin.errors import NapkinError
 from napkin.questions import options
 from napkin.questions.answer import Answer
 from napkin.questions.memory import scenario
@@ -15,6 +16,7 @@ WAYS = ("micro-batch", "seq-len", "params", "gpus")
 OF_SERVING = "batch"
 MOST = 2**40  # of anything that is searched
 MANY = 2**16  # GPUs, where more change nothing
+RECOMPUTE = {"recompute": "full"}
 
 
 def fitted(asked: Settings) -> Answer:
@@ -28,7 +30,7 @@ def fitted(asked: Settings) -> Answer:
         return _params(asked)
     at = scenario.read(asked)
     if way == "gpus":
-        return _gpus(at, asked.zero is not None)
+        return _gpus(at, asked)
     if at.about is None:
         raise options.error("fit", f"{way} needs --model")
     if way == "micro-batch":
@@ -58,20 +60,40 @@ def _params(asked: Settings) -> Answer:
     )
 
 
-def _gpus(asked: Scenario, stage_given: bool) -> Answer:
+def _gpus(at: Scenario, asked: Settings) -> Answer:
     """As many as it takes, everything sharded unless --zero says otherwise."""
+    fewest = _fewest(at, asked)
+    if fewest is None:
+        return answered(on(MANY, at, asked), f"no number of GPUs is enough{_enough(at, asked)}: ")
+    there = on(fewest, at, asked)
+    if fewest == 1:
+        return answered(there, f"1 GPU is enough{there.tightly}: ")
+    return answered(there, f"{fewest:,} GPUs are the fewest that it fits{there.tightly}: ")
 
-    def on(gpus: int) -> Scenario:
-        zero = asked.setup.zero if stage_given else 3 if gpus > 1 else 0
-        return asked.on(gpus, zero)
 
-    if on(1).fits:
-        return answered(on(1), f"1 GPU is enough{on(1).tightly}: ")
-    too_few = largest(lambda gpus: not on(gpus).fits)
-    if too_few >= MOST:
-        return answered(on(MANY), f"no number of GPUs is enough, {MANY:,} neither: ")
-    at = on(too_few + 1)
-    return answered(at, f"{too_few + 1:,} GPUs are the fewest that it fits{at.tightly}: ")
+def on(gpus: int, at: Scenario, asked: Settings) -> Scenario:
+    """The same on so many."""
+    shared = at.setup.zero if asked.zero is not None else 3 if gpus > 1 else 0
+    return at.on(gpus, shared)
+
+
+def _fewest(at: Scenario, asked: Settings) -> int | None:
+    too_few = largest(lambda gpus: not on(gpus, at, asked).fits) if not on(1, at, asked).fits else 0
+    return None if too_few >= MOST else too_few + 1
+
+
+def _enough(at: Scenario, asked: Settings) -> str:
+    """What else would have to change, and how many it would be then."""
+    for change in (RECOMPUTE, {**RECOMPUTE, "chunked_loss": True}):
+        try:
+            changed = asked.replace(**change)
+            fewest = _fewest(scenario.read(changed), changed)
+        except NapkinError:
+            continue
+        if fewest is not None:
+            typed = " --chunked-loss" if len(change) > 1 else ""
+            return f", but {fewest:,} are with --recompute full{typed}"
+    return f", {MANY:,} neither"
 
 
 def largest(holds: Callable[[int], bool], most: int = MOST) -> int:

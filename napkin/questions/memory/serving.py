@@ -238,7 +238,8 @@ def _words(
     warnings += both_readings(where.wanted, meant, total, total.value * meant)
     if about is not None and KV is not None:
         warnings += too_long(about, _tokens(asked))
-    details = [*of_weights, *verdict]
+    notes += [each for each in of_weights if "is not used" in each]
+    details = [*(each for each in of_weights if "is not used" not in each), *verdict]
     if gpus * where.devices > 1:
         notes.append("split evenly, which few key-value heads may not allow")
     notes.append("weights and cache alone: no activations, no buffers of the engine")

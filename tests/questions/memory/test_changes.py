@@ -87,6 +87,30 @@ def test_where_nothing_fits_the_nearest_are_named_and_how_to_ask_for_gpus() -> N
     assert "how many GPUs it takes: --fit gpus instead of --gpus" in lines
 
 
+def test_three_changes_together_are_tried_where_two_are_not_enough() -> None:
+    shown = changes("memory --model llama-3-70b --gpus 8")
+    assert shown[0][0] == "--recompute full --precision bf16 --optimizer adam8bit"
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("memory llama-3-70b --fit gpus", "but 21 are with --recompute full: "),
+        (
+            "memory llama-3-8b --seq-len 128k --fit gpus",
+            "but 10 are with --recompute full --chunked-loss: ",
+        ),
+    ],
+)
+def test_where_no_number_of_gpus_is_enough_what_else_it_takes_is_said(
+    command: str, says: str
+) -> None:
+    assert f"no number of GPUs is enough, {says}" in napkin(command).out.splitlines()[0]
+    typed = says.partition(" with ")[2].rstrip(": ")
+    fewest = says.split()[1]
+    assert napkin(f"{command} {typed}").out.startswith(f"{fewest} GPUs are the fewest")
+
+
 def test_fit_and_a_sum_of_bytes_show_no_changes() -> None:
     for command in (
         "memory --model llama-3-8b --gpus 8 --fit micro-batch",

@@ -26,7 +26,6 @@ STRONG = "bold"
 FAILS = "bold red"
 
 BETWEEN_COLUMNS = "   "
-SHORTEST_LABEL = 10
 
 
 def write(report: Report, out: TextIO) -> None:
@@ -76,7 +75,7 @@ def _listed(report: Report, table: Table, width: int, letters: bool) -> Iterator
         yield from (*_head(alone), "")
     if table.rows:
         more = table.more if report.explain else ()
-        yield _grid(table, [*table.rows, *more], width)
+        yield from _grid(table, [*table.rows, *more], width)
     if table.caption:
         yield _text(table.caption, ASIDE)
     if alone:
@@ -87,7 +86,7 @@ def _answered(answer: Answer, width: int, explain: bool, letters: bool) -> Itera
     yield from _head(answer)
     if answer.summary is not None and not explain:
         yield ""
-        yield _grid(answer.summary, answer.summary.rows, width)
+        yield from _grid(answer.summary, answer.summary.rows, width)
         if answer.summary.caption:
             yield _text(answer.summary.caption, ASIDE)
     elif answer.steps or (explain and answer.asides):
@@ -140,25 +139,19 @@ def _working(answer: Answer, width: int, explain: bool) -> RichTable:
         show_edge=False,
         show_header=explain,
     )
-    table.add_column("", style=ACCENT, overflow="fold")
-    table.add_column("", overflow="fold", max_width=_left_for_labels(rows, 1, width))
-    table.add_column("working", overflow="fold")
-    table.add_column("value", justify="right", overflow="fold")
+    headers = ("", "", "working", "value")
+    widths = _widths(rows, width, len(headers)) if rows else [0] * len(headers)
+    for index, (header, cells) in enumerate(zip(headers, widths, strict=True)):
+        table.add_column(
+            header,
+            style="" if index else ACCENT,
+            justify="right" if header == "value" else "left",
+            overflow="fold",
+            width=max(cells, len(header) * explain),
+        )
     for row in rows:
         table.add_row(*row)
     return table
-
-
-def _left_for_labels(rows: Sequence[Sequence[Text]], label: int, width: int) -> int | None:
-    """Where it is narrow, a label of several words breaks between them, not a number or a file's
-    name."""
-    widest = [
-        max(cell_len(line) for cell in column for line in cell.plain.split("\n"))
-        for column in zip(*rows, strict=True)
-    ]
-    left = width - sum(widest) + widest[label] - (len(widest) - 1) * len(BETWEEN_COLUMNS)
-    words = (cell_len(word) for row in rows for word in row[label].plain.split())
-    return left if left >= max(SHORTEST_LABEL, *words, 0) else None
 
 
 def _label(step: Quantity) -> Text:
@@ -191,17 +184,55 @@ def _remarks(answer: Answer, explain: bool, letters: bool) -> Iterator[Renderabl
     yield from (_text(f"warning: {warning}", WARNING) for warning in words.warnings)
 
 
-def _grid(table: Table, lines: Sequence[Sequence[str]], width: int) -> RichTable:
-    grid = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+def _grid(table: Table, lines: Sequence[Sequence[str]], width: int) -> Iterator[RenderableType]:
+    """As many columns as there is room for, those that are left out by name."""
     rows = [[_text(cell) for cell in row] for row in (table.columns, *lines)]
-    for index, name in enumerate(table.columns):
+    widths = _widths(rows, width)
+    grid = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
+    for index, (name, cells) in enumerate(zip(table.columns, widths, strict=False)):
         grid.add_column(
             rows[0][index],
             justify="right" if name in table.right else "left",
             style="" if index else ACCENT,
             overflow="fold",
-            max_width=None if index else _left_for_labels(rows, 0, width),
+            width=cells,
         )
     for row in rows[1:]:
-        grid.add_row(*row)
-    return grid
+        grid.add_row(*row[: len(widths)])
+    yield grid
+    if table.columns[len(widths) :]:
+        yield _text(f"no room for: {', '.join(table.columns[len(widths) :])}", ASIDE)
+
+
+def _widths(rows: Sequence[Sequence[Text]], width: int, fewest: int = 2) -> list[int]:
+    """Of the columns that fit where nothing is split, the last ones as wide as they would be: where
+    it is narrow, a label breaks before a formula, and a formula before a figure."""
+    columns = list(zip(*rows, strict=True))
+    room = width - (len(columns) - 1) * len(BETWEEN_COLUMNS)
+    least = [max(_unbroken(cell, 2) for cell in column) for column in columns]
+    while len(least) > fewest and sum(least) > room:
+        least.pop()
+        room += len(BETWEEN_COLUMNS)
+    if sum(least) > room:  # a figure may part from its unit
+        least = [max(_unbroken(cell, 1) for cell in column) for column in columns[: len(least)]]
+    left = max(0, room - sum(least))
+    for index in reversed(range(len(least))):
+        whole = max(cell_len(line) for cell in columns[index] for line in _lines_of(cell))
+        more = min(left, whole - least[index])
+        least[index] += more
+        left -= more
+    return least
+
+
+def _lines_of(cell: Text) -> list[str]:
+    return cell.plain.split("\n")
+
+
+def _unbroken(cell: Text, together: int) -> int:
+    """Cells that it takes where so many words stay together, as a figure beside its unit does, and
+    what has more may break."""
+    lines = [line.split() for line in _lines_of(cell)]
+    return max(
+        cell_len(" ".join(words)) if len(words) <= together else max(map(cell_len, words))
+        for words in lines
+    )

@@ -1,5 +1,7 @@
 """What a person sees: a usual question on a screen of 80 x 24, its answer in the first line."""
 
+from collections import Counter
+
 import pytest
 
 from napkin.cli import options
@@ -59,10 +61,25 @@ def test_the_short_help_names_every_option(command: str) -> None:
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
 @pytest.mark.parametrize("command", USUAL)
-def test_nothing_is_wider_than_the_terminal(command: str, columns: int) -> None:
+def test_nothing_is_wider_than_the_terminal_and_no_word_is_split(
+    command: str, columns: int
+) -> None:
     for shown in (command, f"{command} --explain"):
-        lines = terminal(shown, columns, NO_COLOR="1").splitlines()
-        assert max(map(len, lines)) <= columns
+        screen = terminal(shown, columns, NO_COLOR="1")
+        assert max(map(len, screen.splitlines())) <= columns
+        if "no room for: " in screen or (columns == 60 and shown != command):
+            continue
+        # An address may be longer than a line.
+        words = [word for word in napkin(shown).out.split() if len(word) <= columns]
+        split = Counter(words) - Counter(screen.split())
+        assert not {word for word in split if "─" not in word}
+
+
+def test_columns_for_which_there_is_no_room_are_named() -> None:
+    shown = terminal("dtypes", 60, NO_COLOR="1").splitlines()
+    assert shown[0].split() == ["bits", "e/m", "max", "smallest"]
+    assert "no room for: eps, used for" in shown
+    assert "fp16         16    5/10        65504     5.96e-08" in shown
 
 
 @pytest.mark.parametrize("command", USUAL)

@@ -140,18 +140,10 @@ def _parameters() -> frozenset[str]:
 train_time = _writing_itself(_train_time)
 max_model = _writing_itself(_max_model)
 mfu = _writing_itself(_mfu)
+memory = _writing_itself(_memory)
+flops = _writing_itself(_flops)
 data = _writing_itself(_data)
 checkpoint = _writing_itself(_checkpoint)
-
-
-def memory(model: str | None = None, **options: Any) -> Answer:
-    """Bytes of one GPU, phase by phase, against what it has. Raises NapkinError."""
-    return _writing_itself(_memory)(model=model, **options)
-
-
-def flops(model: str | None = None, **options: Any) -> Answer:
-    """What a token of this very model costs. Raises NapkinError."""
-    return _writing_itself(_flops)(model=model, **options)
 
 
 def tensor(*shapes: str, **options: Any) -> Answer:

@@ -36,11 +36,6 @@ def intensity(C: Quantity, Q: Quantity) -> Quantity:
     return define("I", "arithmetic intensity", C / Q, "FLOP/B")
 
 
-def ridge(P: Quantity, BW: Quantity) -> Quantity:
-    """I_P in FLOP/B: work of fewer FLOP per byte waits for the memory."""
-    return define("I_P", "ridge point", P / BW, "FLOP/B")
-
-
 def computing(C: Quantity, P: Quantity) -> Quantity:
     """t_C in s, at the peak."""
     return define("t_C", "at the peak", C / (ONE * P), "s")

@@ -3,7 +3,7 @@
 from functools import partial
 
 from napkin import parsing, units
-from napkin.accounting import files
+from napkin.accounting import storage
 from napkin.accounting.parameters import parameters
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity, given
@@ -39,8 +39,8 @@ class _Failures(Record):
 
 
 def checkpoint(
-    *,
     model: str | None = None,
+    *,
     params: Text | None = None,
     precision: str | None = None,
     optimizer: str | None = None,
@@ -58,13 +58,13 @@ def checkpoint(
     source = f"--precision {p_name} --optimizer {o_name}"
     w = given("w", "weights", p.weights, "B/param", source)
     s = given("s", "weights, master and moments", kept, "B/param", source)
-    W, S = files.weights(w, N), files.state(s, N)
+    W, S = storage.weights(w, N), storage.state(s, N)
     t_save = None
     if bandwidth is not None:
         rate = options.quantity(
             "bandwidth", bandwidth, parsing.flow, "BW", "rate of writing", "B/s"
         )
-        t_save = files.writing(S, rate)
+        t_save = storage.writing(S, rate)
     failures, of_failures = _failures(t_save, gpus, mtbf, restart)
     inputs: Inputs = {
         "params": N.value,
@@ -130,18 +130,18 @@ def _failures(
         "s",
         assumed=restart is None,
     )
-    M = files.between_interruptions(hours, n)
-    t_int = files.interval(t_save, M)
+    M = storage.between_interruptions(hours, n)
+    t_int = storage.interval(t_save, M)
     shares = (
-        files.lost_to_saves(t_save, t_int),
-        files.lost_to_work_done_again(t_int, M),
-        files.lost_to_restarts(R, M),
+        storage.lost_to_saves(t_save, t_int),
+        storage.lost_to_work_done_again(t_int, M),
+        storage.lost_to_restarts(R, M),
     )
     inputs = {"gpus": n.value, "mtbf": hours.value, "restart": R.value}
     unsaid = [f"{units.figures(hours.value)} GPU-hours a failure"] if mtbf is None else []
     unsaid += [f"{R} to restart"] if restart is None else []
     assumed = f"{', '.join(unsaid)} (assumed)" if unsaid else ""
-    return _Failures(M, t_int, *shares, files.lost(*shares), assumed), inputs
+    return _Failures(M, t_int, *shares, storage.lost(*shares), assumed), inputs
 
 
 def _shares(of: _Failures) -> dict[str, float]:

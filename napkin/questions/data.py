@@ -3,7 +3,7 @@
 from functools import partial
 
 from napkin import parsing, units
-from napkin.accounting import files
+from napkin.accounting import storage
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity, given
 from napkin.questions import options
@@ -27,7 +27,7 @@ def data(
     wide = V.value > UINT16
     kind = "uint32" if wide else "uint16"
     w = given("w", f"a token in {kind}", 4 if wide else 2, "B/token", f"V {_than(wide)} 65,536")
-    b = files.of_tokens(D, w)
+    b = storage.of_tokens(D, w)
     inputs = {"tokens": D.value, "vocab": V.value, "model": model}
     result = {"bytes": b.value}
     return Answer("data", inputs, result, partial(_words, D, V, b, kind), (V, b), (), COLUMNS)

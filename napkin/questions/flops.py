@@ -32,8 +32,8 @@ SHARES = (0.1, 0.5)  # of attention in all FLOP
 
 
 def flops(
-    *,
     model: str | None = None,
+    *,
     seq_len: Text | None = None,
     global_batch: Text | None = None,
     tokens: Text | None = None,

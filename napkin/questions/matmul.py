@@ -113,7 +113,7 @@ def _of(m: Quantity, k: Quantity, n: Quantity, promised: Promise, took: Quantity
     s = given("s", f"bytes of an element, {promised.dtype}", size, "B", "--dtype")
     C = compute.matmul(m, n, k)
     Q = tensors.moved(m, k, n, s)
-    I_P = tensors.ridge(P, BW)
+    I_P = compute.promised_ridge(P, BW)
     t_C, t_Q = tensors.computing(C, P), tensors.moving(Q, BW)
     reaches = 2 * k.value * n.value > I_P.value * size * (k.value + n.value)
     here = promised.here

@@ -11,9 +11,9 @@ DOES_NOT_FIT = 3  # the exit code, where a script asks for one
 
 
 def memory(
+    model: str | None = None,
     *,
     params: Text | None = None,
-    model: str | None = None,
     gpus: Text | None = None,
     hardware: str | None = None,
     memory: Text | None = None,

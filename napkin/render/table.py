@@ -84,12 +84,12 @@ def _listed(report: Report, table: Table, width: int, letters: bool) -> Iterator
 
 def _answered(answer: Answer, width: int, explain: bool, letters: bool) -> Iterator[RenderableType]:
     yield from _head(answer)
-    if answer.summary is not None and not explain:
+    if answer.summary is not None:
         yield ""
         yield from _grid(answer.summary, answer.summary.rows, width)
         if answer.summary.caption:
             yield _text(answer.summary.caption, ASIDE)
-    elif answer.steps or (explain and answer.asides):
+    if explain or (answer.summary is None and answer.steps):
         yield ""
         yield _working(answer, width, explain)
     yield from _remarks(answer, explain, letters)

@@ -34,6 +34,7 @@ FLOP: of one token, forward; kept: bytes of one token, for the backward pass
 def test_the_screen_of_a_small_llama_has_a_row_for_each_operation_and_their_sum() -> None:
     ran = napkin(f"models {LLAMA} --layer")
     assert (ran.code, ran.out, ran.err) == (0, SCREEN, "")
+    assert napkin(f"models {LLAMA} --layer --explain").out.startswith(SCREEN.rpartition("FLOP:")[0])
     in_markdown = napkin(f"models {LLAMA} --layer -f markdown").out
     assert "| query | 64 × 64 | 4,096 | 8,192 | 128 |\n" in in_markdown
 

@@ -155,3 +155,20 @@ def test_the_picture_of_memory_is_drawn_to_scale_against_the_capacity() -> None:
     inside = [each["bytes"] for each in result["phases"][1:-1]]
     assert list(rows.values()) == pytest.approx([unit * each for each in inside], abs=1)
     assert float(line.attrib["x1"]) < max(float(rect.attrib["x"]) for rect in parts)
+
+
+def test_the_roofline_of_a_matmul_is_drawn_with_what_it_reached() -> None:
+    command = "matmul 1x8192 8192x8192 --time 50us"
+    found = answer(command)
+    svg = ElementTree.fromstring(napkin(f"{command} -f svg").out)
+    roof, axes = svg.iter(f"{SVG}polyline")
+    points = [tuple(map(float, pair.split(","))) for pair in roof.attrib["points"].split()]
+    assert points[0][1] > points[1][1] == points[2][1]  # the slope, then the peak
+    *_window, best, took = svg.iter(f"{SVG}circle")
+    assert best.attrib["cx"] == took.attrib["cx"]
+    assert float(best.attrib["cx"]) < points[1][0]  # left of the ridge point: bound by the memory
+    assert float(best.attrib["cy"]) < float(took.attrib["cy"])
+    assert found["result"]["bound"] == "memory"
+    texts = {"".join(text.itertext()) for text in svg.iter(f"{SVG}text")}
+    assert {"ridge point 295.3", "989.4 TFLOP/s", "at best: 3.349 TFLOP/s"} <= texts
+    assert len(axes.attrib["points"].split()) == 3

@@ -53,6 +53,17 @@ def test_promised_and_measured_stand_side_by_side_unasked() -> None:
     assert rows["P_here"]["source"] == f"{path.name}:5"
 
 
+def test_a_matmul_is_set_against_both_too() -> None:
+    save()
+    found = answer("matmul 8192x8192 8192x8192 --time 1.5ms")
+    flop = 2 * 8192**3
+    rows = {step["symbol"]: step["value"] for step in found["derivation"]}
+    assert rows["t_here"] == pytest.approx(flop / 770e12)
+    assert rows["MFU_here"] == pytest.approx(flop / 1.5e-3 / 770e12)
+    assert "1.428 ms at the 770 TFLOP/s/GPU measured here" in found["notes"]
+    assert "95.2 % of what was measured here" in found["notes"]
+
+
 def test_a_figure_on_file_may_be_read_by_whom_the_umask_lets() -> None:
     usual = os.umask(0o022)
     try:

@@ -37,7 +37,7 @@ COLUMNS = (
     *dict.fromkeys((*workload.COLUMNS, *throughput.COLUMNS)),
     *(*PEAK, "recompute", "frozen_base"),
     *("mfu", *(f"conventions.{name}" for name in CONVENTIONS), "hfu", "mfu_measured"),
-    *("flops_per_token", "flops_per_second_per_gpu"),
+    *("flops_per_token", "flops_per_second_per_gpu", "seconds"),
 )
 # What to ask of each option where the MFU is impossible.
 DOUBTS = {
@@ -216,10 +216,12 @@ def _answer(
         "flops_per_token": value_of(f),
         "flops_per_second_per_gpu": A.value,
         "tokens_per_second_per_gpu": value_of(r1),
+        "gpu_hours": value_of(measured.h),
+        "seconds": value_of(measured.t),
     }
     words = partial(_words, MFU, HFU, here, A, model, measured, promised)
     steps = tuple(q for q in (MFU, here, HFU) if q is not None)
-    asides = () if r1 is None else (r1,)
+    asides = tuple(q for q in (r1, measured.h) if q is not None)
     rows = tuple(q for q in (f if model.counts else None, A, promised.P, *steps) if q is not None)
     return Answer("mfu", inputs, result, words, steps, asides, COLUMNS, rows)
 

@@ -54,6 +54,8 @@ class Throughput(Record):
 
     r1: Quantity | None = None
     A: Quantity | None = None
+    h: Quantity | None = None  # of a whole run, in GPU·hour
+    t: Quantity | None = None  # and its time in s
     given: tuple[str, ...] = ()  # the options that say it
     inputs: Mapping[str, Any] = NOTHING
     notes: Sequence[str] = ()
@@ -206,10 +208,11 @@ class _Reader:
             h = self._take(
                 "gpu_hours", self.asked.gpu_hours, parsing.per_second, "h", "GPU-hours", "GPU·hour"
             )
-            return Throughput(compute.run_token_rate_per_gpu(D, h))
+            return Throughput(compute.run_token_rate_per_gpu(D, h), h=h)
         t = self._take("time", self.asked.time, parsing.duration, "t", "training time", "s")
-        r = compute.token_rate(D, t)
-        return Throughput(compute.token_rate_per_gpu(r, self._gpus("--time is that of all GPUs")))
+        n = self._gpus("--time is that of all GPUs")
+        r1 = compute.token_rate_per_gpu(compute.token_rate(D, t), n)
+        return Throughput(r1, h=compute.gpu_hours(n, t), t=t)
 
     def achieved(self) -> Throughput:
         if self.asked.gpus is not None:
@@ -228,7 +231,7 @@ class _Reader:
         F = self._take("flops", self.asked.flops, parsing.amount, "C", "model FLOP", "FLOP")
         t = self._take("time", self.asked.time, parsing.duration, "t", "time", "s")
         n = self._gpus("") if self.asked.gpus is not None else coefficient(1, "GPU")
-        return Throughput(A=compute.achieved_raw(F, t, n))
+        return Throughput(A=compute.achieved_raw(F, t, n), h=compute.gpu_hours(n, t), t=t)
 
     def _gpus(self, why: str) -> Quantity:
         if self.asked.gpus is None:

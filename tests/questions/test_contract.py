@@ -17,7 +17,7 @@ KEYS = {
     "max-model --gpus 8": "params bytes_per_param memory_bytes params_replicated",
     "mfu --params 7e9 --tokens-per-second 9600 --gpus 1": (
         "mfu conventions hfu mfu_measured flops_per_token flops_per_second_per_gpu "
-        "tokens_per_second_per_gpu"
+        "tokens_per_second_per_gpu gpu_hours seconds"
     ),
     "bench --device cpu --size 64 --seconds 0.01": (
         "device device_name dtype shape flops_per_second samples promised ratio saved_to"

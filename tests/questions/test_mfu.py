@@ -85,3 +85,19 @@ def test_the_default_precision_is_bf16_in_python_too() -> None:
 def test_torch_s_names_of_fp8_are_one_precision() -> None:
     names = ("fp8", "fp8_e4m3", "fp8_e4m3fn", "float8_e4m3fn", "torch.float8_e4m3fn")
     assert {precision(name) for name in names} == {"fp8"}
+
+
+@pytest.mark.parametrize(
+    ("command", "hours", "seconds"),
+    [
+        ("mfu --params 70B --tokens 15T --time 30d --gpus 1024", 1024 * 30 * 24, 30 * 86400),
+        ("mfu --params 70B --tokens 15T --gpu-hours 6.4M", 6.4e6, None),
+        ("mfu --flops 4.79e21 --time 7d --gpus 8", 8 * 7 * 24, 7 * 86400),
+        ("mfu --params 7B --tokens-per-second 9600 --gpus 1", None, None),
+    ],
+)
+def test_a_whole_run_has_its_gpu_hours_and_time(
+    command: str, hours: float | None, seconds: float | None
+) -> None:
+    result = answer(command)["result"]
+    assert (result["gpu_hours"], result["seconds"]) == (hours, seconds)

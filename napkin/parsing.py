@@ -18,6 +18,7 @@ from napkin.units import figures
 Suffixes = Mapping[str, tuple[int, int]]
 
 LONGEST = 64
+MOST_GPUS = 10**9
 MOST_ELEMENTS = 10**15  # of a side of a tensor
 # No product of a formula's few inputs can leave the range of a float.
 SMALLEST, LARGEST = 1e-30, 1e30
@@ -166,6 +167,14 @@ def whole(text: object, example: str = "8 or 1024") -> int:
         below = max(1, math.floor(value))
         raise NapkinError(f"{quoted(text)} is not a whole number; write {below} or {below + 1}")
     return value
+
+
+def gpus(text: object) -> int:
+    """How many GPUs: `1024`, `1e3`; up to 1e9."""
+    count = whole(text)
+    if count > MOST_GPUS:
+        raise NapkinError(f"{quoted(text)} is more GPUs than there are; write 8 or 1024")
+    return count
 
 
 def sequences(text: object, length: int) -> int:

@@ -111,7 +111,7 @@ def _failures(
     if t_save is None:
         raise options.error("gpus", "needs --bandwidth, at which a checkpoint is written")
     count, _ = machines(gpus, None)
-    n = options.quantity("gpus", count, parsing.whole, "n", "GPUs", "GPU")
+    n = options.quantity("gpus", count, parsing.gpus, "n", "GPUs", "GPU")
     hours = options.quantity(
         "mtbf",
         MTBF if mtbf is None else mtbf,

@@ -55,7 +55,7 @@ def max_model(
     """
     options.required("max-model", MAX_MODEL, gpus=gpus)
     gpus, hardware = machines(gpus, hardware)
-    n = options.quantity("gpus", gpus, parsing.whole, "n", "GPUs", "GPU")
+    n = options.quantity("gpus", gpus, parsing.gpus, "n", "GPUs", "GPU")
     state = _state(precision, optimizer, bytes_per_param)
     return _answer(n, state, capacity_of(hardware, memory, reserve))
 

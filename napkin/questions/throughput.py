@@ -236,7 +236,7 @@ class _Reader:
     def _gpus(self, why: str) -> Quantity:
         if self.asked.gpus is None:
             raise NapkinError(f"mfu needs --gpus: {why}")
-        return self._whole("gpus", self.asked.gpus, "n", "GPUs", "GPU")
+        return self._take("gpus", self.asked.gpus, parsing.gpus, "n", "GPUs", "GPU")
 
     def _whole(
         self, option: str, text: Text | None, symbol: str, label: str, unit: str

@@ -98,7 +98,7 @@ def train_time(
         workload=about,
         D=D,
         epochs=e,
-        n=options.quantity("gpus", gpus, parsing.whole, "n", "GPUs", "GPU"),
+        n=options.quantity("gpus", gpus, parsing.gpus, "n", "GPUs", "GPU"),
         MFU=options.quantity(
             "mfu", share, parsing.fraction, "MFU", "utilization", "%", assumed=mfu is None
         ),

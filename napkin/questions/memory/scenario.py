@@ -135,7 +135,7 @@ def read(asked: Settings) -> Scenario:
     about, N = model(asked)
     _refuse_what_it_lacks(about, asked)
     count, hardware = machines(asked.gpus, asked.hardware)
-    gpus = options.read("gpus", count, parsing.whole, 1)
+    gpus = options.read("gpus", count, parsing.gpus, 1)
     precision, p = options.read(
         "precision", asked.precision, optimizers.precision, DEFAULT_PRECISION
     )

@@ -68,7 +68,7 @@ def _fitted(asked: Settings) -> Answer:
 def _answered(asked: Settings, headline: str = "") -> Answer:
     about, N = scenario.model(asked)
     count, hardware = machines(asked.gpus, asked.hardware)
-    gpus = options.read("gpus", count, parsing.whole, 1)
+    gpus = options.read("gpus", count, parsing.gpus, 1)
     how, source = _stored_as(about, asked)
     W, N_q = _weights(about, N, how, source)
     KV = _cache(about, asked)

@@ -1,5 +1,6 @@
 """Every test starts from a machine that has set nothing up for napkin."""
 
+import os
 import re
 import signal
 from pathlib import Path
@@ -33,6 +34,13 @@ for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
     if signal.getsignal(number) is signal.SIG_IGN:
         usual = signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL
         signal.signal(number, usual)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _compiled_once(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """For the hundreds of processes that the tests start, and apart from the checkout."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = str(tmp_path_factory.mktemp("bytecode"))
 
 
 @pytest.fixture(autouse=True)

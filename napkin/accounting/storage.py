@@ -1,9 +1,9 @@
 """Bytes of a training set and of a checkpoint; how often to save one, and what failures cost."""
 
+from napkin.accounting.compute import SECONDS_PER_HOUR
 from napkin.quantity import Quantity, coefficient, define, sqrt
 
 TWO = coefficient(2, "1", "2: half of an interval is done again")
-SECONDS = coefficient(3600, "s/hour")
 
 
 def of_tokens(D: Quantity, w: Quantity) -> Quantity:
@@ -28,7 +28,7 @@ def writing(S: Quantity, bandwidth: Quantity) -> Quantity:
 
 def between_interruptions(mtbf: Quantity, n: Quantity) -> Quantity:
     """M in s, of GPU-hours an interruption."""
-    return define("M", "time between interruptions", mtbf * SECONDS / n, "s")
+    return define("M", "time between interruptions", mtbf * SECONDS_PER_HOUR / n, "s")
 
 
 def interval(t_save: Quantity, M: Quantity) -> Quantity:

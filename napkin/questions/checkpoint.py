@@ -114,22 +114,15 @@ def _failures(
     n = options.quantity("gpus", count, parsing.gpus, "n", "GPUs", "GPU")
     hours = options.quantity(
         "mtbf",
-        MTBF if mtbf is None else mtbf,
+        mtbf,
         parsing.per_second,
         "h_fail",
         "GPU-hours an interruption",
         "GPU·hour",
-        assumed=mtbf is None,
+        MTBF,
     )
-    R = options.quantity(
-        "restart",
-        RESTART if restart is None else restart,
-        parsing.duration,
-        "t_restart",
-        "time to restart",
-        "s",
-        assumed=restart is None,
-    )
+    label = "time to restart"
+    R = options.quantity("restart", restart, parsing.duration, "t_restart", label, "s", RESTART)
     M = storage.between_interruptions(hours, n)
     t_int = storage.interval(t_save, M)
     shares = (

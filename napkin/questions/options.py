@@ -55,11 +55,12 @@ def quantity(
     symbol: str,
     label: str,
     unit: str,
-    assumed: bool = False,
+    usual: Text | None = None,
 ) -> Quantity:
-    """The option as an input of the derivation, which tells what was assumed for it."""
-    source = f"{flag(option)} (assumed)" if assumed else flag(option)
-    return given(symbol, label, read(option, text, parse), unit, source)
+    """The option as an input of the derivation; the usual value where it was not given, which is
+    then said to be assumed."""
+    source = flag(option) if text is not None else f"{flag(option)} (assumed)"
+    return given(symbol, label, read(option, text, parse, usual), unit, source)
 
 
 def batch(text: Text, T: Quantity) -> Quantity:

@@ -93,15 +93,12 @@ def train_time(
     about = workload.read(params, active_params, model, convention, seq_len)
     gpus, hardware = machines(gpus, hardware)
     D, e = _tokens(tokens, epochs)
-    share = ASSUMED_MFU if mfu is None else mfu
     run = _Run(
         workload=about,
         D=D,
         epochs=e,
         n=options.quantity("gpus", gpus, parsing.gpus, "n", "GPUs", "GPU"),
-        MFU=options.quantity(
-            "mfu", share, parsing.fraction, "MFU", "utilization", "%", assumed=mfu is None
-        ),
+        MFU=options.quantity("mfu", mfu, parsing.fraction, "MFU", "utilization", "%", ASSUMED_MFU),
         promised=promise(hardware, dtype, peak, sparse),
         price=None
         if price is None

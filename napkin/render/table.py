@@ -132,23 +132,11 @@ def _working(answer: Answer, width: int, explain: bool) -> RichTable:
     steps = _steps(answer, explain)
     shown = set() if explain else {step.symbol for step in steps}
     rows = [(_text(s.symbol), _label(s), _formula(s, shown), _text(str(s))) for s in steps]
-    table = RichTable(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1),
-        show_edge=False,
-        show_header=explain,
-    )
     headers = ("", "", "working", "value")
     widths = _widths(rows, width, len(headers)) if rows else [0] * len(headers)
-    for index, (header, cells) in enumerate(zip(headers, widths, strict=True)):
-        table.add_column(
-            header,
-            style="" if index else ACCENT,
-            justify="right" if header == "value" else "left",
-            overflow="fold",
-            width=max(cells, len(header) * explain),
-        )
+    if explain:  # which shows the headers
+        widths = [max(cells, len(header)) for cells, header in zip(widths, headers, strict=True)]
+    table = _laid_out(headers, widths, {"value"}, show_header=explain)
     for row in rows:
         table.add_row(*row)
     return table
@@ -188,20 +176,34 @@ def _grid(table: Table, lines: Sequence[Sequence[str]], width: int) -> Iterator[
     """As many columns as there is room for, those that are left out by name."""
     rows = [[_text(cell) for cell in row] for row in (table.columns, *lines)]
     widths = _widths(rows, width)
-    grid = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
-    for index, (name, cells) in enumerate(zip(table.columns, widths, strict=False)):
-        grid.add_column(
-            rows[0][index],
-            justify="right" if name in table.right else "left",
-            style="" if index else ACCENT,
-            overflow="fold",
-            width=cells,
-        )
+    grid = _laid_out(table.columns, widths, table.right)
     for row in rows[1:]:
         grid.add_row(*row[: len(widths)])
     yield grid
     if table.columns[len(widths) :]:
         yield _text(f"no room for: {', '.join(table.columns[len(widths) :])}", ASIDE)
+
+
+def _laid_out(
+    headers: Sequence[str], widths: Sequence[int], right: Collection[str], show_header: bool = True
+) -> RichTable:
+    """Columns of these widths, as many as there are."""
+    table = RichTable(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1),
+        show_edge=False,
+        show_header=show_header,
+    )
+    for index, (header, cells) in enumerate(zip(headers, widths, strict=False)):
+        table.add_column(
+            _text(header),
+            style="" if index else ACCENT,
+            justify="right" if header in right else "left",
+            overflow="fold",
+            width=cells,
+        )
+    return table
 
 
 def _widths(rows: Sequence[Sequence[Text]], width: int, fewest: int = 2) -> list[int]:

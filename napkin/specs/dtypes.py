@@ -5,7 +5,6 @@ follow from the widths (IEEE 754; OCP FP8, 2209.05433; OCP MX 1.0), exactly and 
 """
 
 import math
-from collections.abc import Sequence
 
 from napkin.errors import NapkinError, quoted, suggestion
 from napkin.record import Record
@@ -145,15 +144,15 @@ def canonical(name: str) -> str:
     return ALIASES.get(name, name)
 
 
-def precision(text: object, known: Sequence[str] = PRECISIONS) -> str:
+def precision(text: object) -> str:
     """`bf16` for `bf16`, `BF16`, `bfloat16` or `torch.bfloat16`. Raises NapkinError."""
     name = str(text).strip().casefold().replace("-", "_").removeprefix("torch.")
     name = canonical(name)
-    if name not in known:
+    if name not in PRECISIONS:
         # fp8_e3m4 is another format than fp8_e5m2, and not one with a slip in it.
         base = name.partition("_")[0] + "_"
-        kinds = [each for each in known if f"{each}_".startswith(base)]
-        hint = f"; write {' or '.join(kinds)}" if kinds else suggestion(name, known)
-        hint = hint or f"; write one of {' '.join(known)}"
+        kinds = [each for each in PRECISIONS if f"{each}_".startswith(base)]
+        hint = f"; write {' or '.join(kinds)}" if kinds else suggestion(name, PRECISIONS)
+        hint = hint or f"; write one of {' '.join(PRECISIONS)}"
         raise NapkinError(f"{quoted(text)} is not a precision{hint}")
     return name

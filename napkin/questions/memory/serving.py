@@ -99,6 +99,7 @@ def _answered(asked: Settings, headline: str = "") -> Answer:
         W,
         KV,
         asked,
+        _not_used(about, how, source),
         _said_of_weights(about, N, N_q, how, source),
         headline,
     )
@@ -144,15 +145,20 @@ def _weights(
     return serving.quantised_weights(N_q, b, N, b_16), N_q
 
 
+def _not_used(about: Model | Stack | None, how: Quantization, source: str) -> list[str]:
+    """Of the file's quantization_config, where another one holds."""
+    of_file = about.quantization if isinstance(about, Model) else None
+    if of_file is None or source == FIELD:
+        return []
+    why = of_file.problem or f"--precision says {how.precision}"
+    return [f"{FIELD} ({of_file.method}) is not used: {why}"]
+
+
 def _said_of_weights(
     about: Model | Stack | None, N: Quantity, N_q: Quantity | None, how: Quantization, source: str
 ) -> list[str]:
-    """Which weights are quantised, and what became of the file's quantization_config."""
+    """Which weights are quantised."""
     notes = []
-    of_file = about.quantization if isinstance(about, Model) else None
-    if of_file is not None and source != FIELD:
-        why = of_file.problem or f"--precision says {how.precision}"
-        notes.append(f"{FIELD} ({of_file.method}) is not used: {why}")
     if N_q is None:
         if how.bits < BITS_16:
             notes.append(f"every weight in {how.precision}: --model knows those that stay 16 bits")
@@ -225,6 +231,7 @@ def _words(
     W: Quantity,
     KV: Quantity | None,
     asked: Settings,
+    not_used: list[str],
     of_weights: list[str],
     headline: str,
 ) -> Words:
@@ -238,8 +245,8 @@ def _words(
     warnings += both_readings(where.wanted, meant, total, total.value * meant)
     if about is not None and KV is not None:
         warnings += too_long(about, _tokens(asked))
-    notes += [each for each in of_weights if "is not used" in each]
-    details = [*(each for each in of_weights if "is not used" not in each), *verdict]
+    notes += not_used
+    details = [*of_weights, *verdict]
     if gpus * where.devices > 1:
         notes.append("split evenly, which few key-value heads may not allow")
     notes.append("weights and cache alone: no activations, no buffers of the engine")

@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 
 from napkin.accounting import operations as of
 from napkin.accounting.layout import Layout
-from napkin.accounting.notation import TRACED, Notation, letter
+from napkin.accounting.notation import PLAIN, TRACED, Notation, letter
 from napkin.accounting.operations import Kernels, Size, Value, operations
 from napkin.accounting.parameters import parameters
 from napkin.accounting.sums import Product, product, total
@@ -23,11 +23,14 @@ from napkin.specs.model import Experts, Model, Stack
 BYTE = "B"
 IN_BF16 = coefficient(2, "B/param", "2 = bf16")
 GPT_BLOCK = coefficient(34, BYTE, "34 = Korthikanti's sum of a block")
+OUTSIDE_MATMULS = coefficient(10, BYTE, "10 = 4 norms + 4 inputs of matmuls + 2 masks")
+BETWEEN_MATMULS = coefficient(24, BYTE, "24 = 8 attention + 16 MLP")
 SCORES_AND_DROPOUT = coefficient(5, BYTE, "5 = 2 softmax + 1 mask + 2 dropped")
 LAST_NORM = coefficient(4, BYTE, "4 = 2 × 2 bytes")
 TWO_FP32 = coefficient(8, BYTE, "8 = 2 in fp32")
 THREE_FP32 = coefficient(12, BYTE, "12 = 3 in fp32")
 FOUR_FP32 = coefficient(16, BYTE, "16 = 4 in fp32")
+HEADS = ("H", "attention heads")
 CAST, CAST_HEAD = "cast weights", "cast head"
 OUTSIDE = (of.FINAL_NORM, of.PROJECTIONS, of.ROTARY, of.LOSS, of.CAP)
 # Autocast computes what others consist of, a power or a softplus, in fp32.
@@ -109,11 +112,14 @@ def _shape(widths: list[int], value: Value, size: Size) -> Shape:
     return Shape(coefficient(times, BYTE, reason), value.per, value.size)
 
 
-def kept(shapes: tuple[Shape, ...], B: Quantity, T: Quantity) -> Quantity:
-    """In B, of one part."""
+def kept(
+    shapes: tuple[Shape, ...], B: Quantity, T: Quantity, n_tp: Quantity | None = None
+) -> Quantity:
+    """In B, of one part; where tensor ranks share out tokens, of one of n_tp."""
     n = B * T
     rows: dict[str, Product] = {
         "token": (n,),
+        of.SHARED_OUT: (n,) if n_tp is None else (n / n_tp,),
         "pair": (n, T),
         "sequence": (B,),
         "position": (T,),
@@ -133,12 +139,23 @@ def cast_weights(weights: Quantity, label: str, part: str) -> Quantity:
 
 
 def block_input(
-    B: Quantity, T: Quantity, d: Quantity, layout: Layout, notation: Notation
+    model: Model, B: Quantity, T: Quantity, layout: Layout, notation: Notation
 ) -> Quantity:
     """All that a checkpointed block keeps, in B."""
     width = layout.precision.weights  # under autocast the stream stays in fp32
-    each = _bytes(width, notation)
-    return define("a_block", "input, one layer", each * (B * T * d), "B")
+    formula = _bytes(width, notation) * stream(model, B * T, notation)
+    return define("a_block", "input, one layer", formula, "B")
+
+
+def stream(model: Model, n: Quantity, notation: Notation) -> Quantity:
+    """Values of a tensor as wide as d that a rank holds, of n tokens."""
+    d, n_tp = notation.letter("d", "d_model", model.d_model), _sharing_tokens(model, notation)
+    return n * d if n_tp is None else n / n_tp * d
+
+
+def _sharing_tokens(model: Model, notation: Notation) -> Quantity | None:
+    """The ranks of sequence parallelism, where there is one."""
+    return of.tensor_ranks(model, notation.letter) if model.share.sequence else None
 
 
 def _each(layout: Layout, notation: Notation, times: int = 1, what: str = "") -> Quantity:
@@ -149,15 +166,31 @@ def _each(layout: Layout, notation: Notation, times: int = 1, what: str = "") ->
 
 
 def _bytes(size: int, notation: Notation, reason: str = "") -> Quantity:
-    return coefficient(size, BYTE, reason) if notation is TRACED else cast(Quantity, size)
+    return coefficient(size, BYTE, reason) if notation is not PLAIN else cast(Quantity, size)
 
 
-def korthikanti(B: Quantity, T: Quantity, d: Quantity, H: Quantity, scores: bool) -> Quantity:
+def korthikanti(
+    B: Quantity,
+    T: Quantity,
+    d: Quantity,
+    H: Quantity,
+    scores: bool,
+    n_tp: Quantity | None = None,
+    sequence: bool = False,
+) -> Quantity:
     """A GPT block in 16 bits with dropout: 34·s·b·h, and 5·a·s²·b where the scores are kept
-    (2205.05198, equation 2)."""
-    formula = GPT_BLOCK * (B * T * d)
+    (2205.05198, equation 2); of one tensor rank of t, 10 + 24/t (3), 34/t in sequence parallel
+    (4)."""
+    nd = B * T * d
+    if n_tp is None:
+        formula = GPT_BLOCK * nd
+    elif sequence:
+        formula = GPT_BLOCK * nd / n_tp
+    else:
+        formula = OUTSIDE_MATMULS * nd + BETWEEN_MATMULS * nd / n_tp
     if scores:
-        formula = formula + SCORES_AND_DROPOUT * (B * H * T * T)
+        of_heads = SCORES_AND_DROPOUT * (B * H * T * T)
+        formula = formula + (of_heads if n_tp is None else of_heads / n_tp)
     return define("a_GPT_block", "GPT block, one layer", formula, "B")
 
 
@@ -183,37 +216,39 @@ def inside_layer(
 ) -> dict[str, Quantity]:
     """Gradients on the way through a layer, in B, by where they are; measured on whole steps,
     within some percent."""
-    d, n = notation.letter("d", "d_model", model.d_model), B * T
+    n = B * T
     if model.experts is not None:
-        return _inside_experts(model.experts, n, d, layout, notation)
+        return _inside_experts(model, model.experts, n, layout, notation)
     assert model.mlp is not None
-    F = notation.letter("F", "d_ff", model.mlp.width)
+    F = of.divided(model, notation.letter, "F", "d_ff", model.mlp.width)
+    nd = stream(model, n, notation)
     again = layout.recompute == "full"
     # What a layer begins with, and a checkpoint keeps, is also what its first norm or matmul
     # keeps, unless that norm keeps a copy in fp32.
     copied = model.norm.kind in ("rms", "rms+1") and layout.value_bytes == 2
     residual = not again or (copied and not layout.autocast)
-    stream = _each(layout, notation) * (n * d) if residual else None
+    after = _each(layout, notation) * nd if residual else None
     mlp = _each(layout, notation, 2, "2 gradients") * (n * F)
-    if stream is not None:
-        mlp = mlp + stream
+    if after is not None:
+        mlp = mlp + after
     if model.norm.place not in ("after", "both"):
         return {of.MLP: define("a_inside", f"inside the {of.MLP}", mlp, "B")}
     # A norm after the MLP is done by then.
-    inside = {of.MLP: define("a_inside", f"inside the {of.MLP}", mlp - TWO_FP32 * (n * d), "B")}
+    inside = {of.MLP: define("a_inside", f"inside the {of.MLP}", mlp - TWO_FP32 * nd, "B")}
     if again:
-        after = FOUR_FP32 * (n * d)
-        after = after if stream is None else after + stream
-        inside["norm after"] = define("a_inside", "inside the norm after", after, "B")
+        norm = FOUR_FP32 * nd
+        norm = norm if after is None else norm + after
+        inside["norm after"] = define("a_inside", "inside the norm after", norm, "B")
     return inside
 
 
 def _inside_experts(
-    experts: Experts, n: Quantity, d: Quantity, layout: Layout, notation: Notation
+    model: Model, experts: Experts, n: Quantity, layout: Layout, notation: Notation
 ) -> dict[str, Quantity]:
     """Inside them, their outputs' places free again; and where their outputs are weighted."""
+    d = notation.letter("d", "d_model", model.d_model)
     k = notation.letter("k", "experts a token takes", experts.active)
-    F = notation.letter("F_e", "width of an expert", experts.width)
+    F = of.divided(model, notation.letter, "F_e", "width of an expert", experts.width)
     two, one = _each(layout, notation, 2, "2 gradients"), _each(layout, notation)
     each = {
         of.EXPERTS: two * (n * k * F) - one * (n * k * d),
@@ -222,9 +257,10 @@ def _inside_experts(
     return {name: define("a_inside", f"inside the {name}", q, "B") for name, q in each.items()}
 
 
-def inside_norm(B: Quantity, T: Quantity, d: Quantity) -> Quantity:
-    """Gradients on the way through the last norm, in B."""
-    return define("a_norm", "inside the last norm", FOUR_FP32 * (B * T * d), "B")
+def inside_norm(model: Model, n: Quantity, notation: Notation) -> Quantity:
+    """Gradients on the way through the last norm, of n tokens, in B."""
+    formula = FOUR_FP32 * stream(model, n, notation)
+    return define("a_norm", "inside the last norm", formula, "B")
 
 
 class Scores:
@@ -233,7 +269,7 @@ class Scores:
     def __init__(
         self, model: Model, B: Quantity, T: Quantity, layout: Layout, notation: Notation
     ) -> None:
-        H = notation.letter("H", "attention heads", model.attention.heads)
+        H = of.divided(model, notation.letter, *HEADS, model.attention.heads)
         self.count, self.notation = B * H * T * T, notation
         s, in_fp32 = layout.value_bytes, model.attention.softmax_in_fp32
         cap = s if model.attention.cap else 0
@@ -260,12 +296,13 @@ def stack(model: Stack, B: Quantity, layout: Layout, notation: Notation) -> Quan
 
 
 class Unmeasured(NapkinError):
-    """What was never measured of a model's layers; `setting` is what asked for it."""
+    """What was never measured of a model's layers, or cannot be divided as it is to be;
+    `setting` is what asked for it."""
 
     setting = "model"
 
 
-def _unmeasured(setting: str, problem: str) -> Unmeasured:
+def unmeasured(setting: str, problem: str) -> Unmeasured:
     error = Unmeasured(problem)
     error.setting = setting
     return error
@@ -324,11 +361,11 @@ def _measured(model: Model, B: Quantity, T: Quantity, layout: Layout, notation: 
     layer: dict[str, Quantity] = {}
     rest: dict[str, Quantity] = {}
     s, kernels = layout.value_bytes, layout.kernels
-    parts = shapes(model, s, kernels, notation.letter)
+    parts, n_tp = shapes(model, s, kernels, notation.letter), _sharing_tokens(model, notation)
     for part, like in parts.items():
         inside = part not in OUTSIDE
         label = f"{part}, one layer" if inside else part
-        (layer if inside else rest)[part] = define(symbol(part), label, kept(like, B, T), "B")
+        (layer if inside else rest)[part] = define(symbol(part), label, kept(like, B, T, n_tp), "B")
     if layout.autocast:
         layer[CAST], *head = _cast_weights(model, notation)
         rest = dict(zip([CAST_HEAD], head, strict=False)) | rest
@@ -341,8 +378,7 @@ def _measured(model: Model, B: Quantity, T: Quantity, layout: Layout, notation: 
         if less:
             formula = formula - kept(less, B, T)
         window = define("a_window", "under a window, one layer", formula, "B")
-    d = notation.letter("d", "d_model", model.d_model)
-    block = block_input(B, T, d, layout, notation)
+    block = block_input(model, B, T, layout, notation)
     mask = masks(model, B, T, layout, notation)
     return Kept(layer, rest, block, window, mask, tuple(_notes(model)))
 
@@ -373,19 +409,23 @@ def _by_korthikanti(
 ) -> Kept:
     """The published formula of a GPT block in 16 bits, dropout and all, for any model."""
     if layout.value_bytes != 2:
-        raise _unmeasured("activations", "korthikanti's formula is one of 16-bit values")
+        raise unmeasured("activations", "korthikanti's formula is one of 16-bit values")
     stored = layout.attention == "eager" and layout.recompute == "none"
     d = notation.letter("d", "d_model", model.d_model)
-    H = notation.letter("H", "attention heads", model.attention.heads)
-    rest = {of.FINAL_NORM: define("a_final_norm", of.FINAL_NORM, LAST_NORM * (B * T * d), "B")}
+    H, share = notation.letter(*HEADS, model.attention.heads), model.share
+    n_tp = None if share.tensor == 1 else of.tensor_ranks(model, notation.letter)
+    rest = {}
+    if model.final_norm or model.head is not None:
+        formula = LAST_NORM * stream(model, B * T, notation)
+        rest[of.FINAL_NORM] = define("a_final_norm", of.FINAL_NORM, formula, "B")
     ends = shapes(model, 2, layout.kernels, notation.letter)
     for part in (of.LOSS, of.CAP):
         if part in ends:
             rest[part] = define(symbol(part), part, kept(ends[part], B, T), "B")
     scores = "scores kept" if stored else "scores not kept"
     note = f"layers by Korthikanti et al.'s formula of a GPT block with dropout, {scores}"
-    layer = {"GPT block": korthikanti(B, T, d, H, stored)}
-    block = block_input(B, T, d, layout, notation)
+    layer = {"GPT block": korthikanti(B, T, d, H, stored, n_tp, share.sequence)}
+    block = block_input(model, B, T, layout, notation)
     return Kept(layer, rest, block, None, masks(model, B, T, layout, notation), (note,))
 
 
@@ -413,18 +453,18 @@ def _refuse_unmeasured(model: Model, layout: Layout) -> None:
     if layout.autocast:
         _refuse_under_autocast(model, layout)
     if not layers_were_measured(model):
-        raise _unmeasured(
+        raise unmeasured(
             "model",
             f"layers of {kind} were never measured; --activations korthikanti approximates them, "
             "--params shows the states alone",
         )
     if layout.attention == "sdpa" and a.cap:
         problem = f"sdpa knows no cap on the scores, which {kind} has; write flash or eager"
-        raise _unmeasured("attention", problem)
+        raise unmeasured("attention", problem)
     if layout.attention == "eager" and a.upcast:
-        raise _unmeasured("attention", "eager attention that is upcast was never measured")
+        raise unmeasured("attention", "eager attention that is upcast was never measured")
     if layout.norm == "fused" and model.norm.kind != "rms":
-        raise _unmeasured("norm", f"fused norms of {kind} were never measured")
+        raise unmeasured("norm", f"fused norms of {kind} were never measured")
 
 
 def _refuse_under_autocast(model: Model, layout: Layout) -> None:
@@ -434,13 +474,13 @@ def _refuse_under_autocast(model: Model, layout: Layout) -> None:
     if not plain or a.qkv_bias != a.out_bias:
         known = "llama and mistral"
         problem = f"amp was measured for {known} layers alone, not {kind}"
-        raise _unmeasured("precision", problem)
+        raise unmeasured("precision", problem)
     if mlp is not None and mlp.activation not in FUSED_ACTIVATIONS:
         problem = f"an MLP's {quoted(mlp.activation)} was never measured under amp"
-        raise _unmeasured("precision", problem)
+        raise unmeasured("precision", problem)
     if layout.attention == "eager":
-        raise _unmeasured("attention", "eager was never measured under --precision amp")
+        raise unmeasured("attention", "eager was never measured under --precision amp")
     if layout.norm == "fused":
-        raise _unmeasured("norm", "fused was never measured under --precision amp")
+        raise unmeasured("norm", "fused was never measured under --precision amp")
     if layout.chunked_loss:
-        raise _unmeasured("chunked_loss", "was never measured under --precision amp")
+        raise unmeasured("chunked_loss", "was never measured under --precision amp")

@@ -5,12 +5,33 @@ from napkin.record import Record
 from napkin.specs.optimizers import Optimizer, Precision
 
 
+class Degrees(Record):
+    """Over how many ranks a model is divided, and how: tensor and pipeline parallelism
+    (Megatron-LM 2104.04473), experts (2006.16668), context (2310.01889)."""
+
+    tp: int = 1
+    pp: int = 1
+    cp: int = 1
+    ep: int = 1  # of the data- and context-parallel ranks
+    sequence_parallel: bool = False
+    virtual_stages: int = 1  # of one rank, in an interleaved schedule
+    imbalance: float = 1.0  # of experts
+
+    @property
+    def of_a_replica(self) -> int:
+        """Ranks that hold one copy of the model and read one batch."""
+        return self.tp * self.pp * self.cp
+
+
+UNDIVIDED = Degrees()
+
+
 class Layout(Record):
     """All that decides what one GPU holds, but for the model."""
 
     precision: Precision
     optimizer: Optimizer
-    ranks: int  # data-parallel
+    ranks: int  # that ZeRO shares over: data-parallel, and context-parallel
     zero: int
     micro_batch: int = 1
     seq_len: int = 1
@@ -24,6 +45,12 @@ class Layout(Record):
     formula: str = "measured"  # of what a layer keeps
     autocast: bool = False  # bf16 matmuls on fp32 weights
     random_state: int = RANDOM_STATE  # 0 on a CPU
+    degrees: Degrees = UNDIVIDED
+
+    @property
+    def world(self) -> int:
+        """All ranks."""
+        return self.ranks * self.degrees.tp * self.degrees.pp
 
     @property
     def value_bytes(self) -> int:

@@ -1,7 +1,7 @@
 """The peak of a training step as a person would write it down: bytes a parameter times parameters,
 then what else is alive."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from napkin.accounting.layout import Layout
 from napkin.accounting.memory import bytes_per_param, split
@@ -14,12 +14,12 @@ from napkin.quantity import Quantity, define
 ROWS = 3  # beside the state's
 
 
-def working(step: Step, N: Quantity, layout: Layout) -> tuple[Quantity, ...]:
+def working(step: Step, layout: Layout) -> tuple[Quantity, ...]:
     """s in B/param, then S and every other term of the peak in B, then their sum."""
     terms, alive = step.states.terms, step.peak.alive
     s = bytes_per_param(list(terms.values()))
     unborn = None if step.states.gradients in alive else terms[GRADIENTS]
-    state = _state(s, terms, unborn, N, layout)
+    state = _state(s, unborn, step, layout)
     others = _few([q for q in alive if q not in step.states.all])
     if not others:
         return s, *state
@@ -27,15 +27,15 @@ def working(step: Step, N: Quantity, layout: Layout) -> tuple[Quantity, ...]:
 
 
 def _state(
-    s: Quantity,
-    terms: Mapping[str, Quantity],
-    unborn: Quantity | None,
-    N: Quantity,
-    layout: Layout,
+    s: Quantity, unborn: Quantity | None, step: Step, layout: Layout
 ) -> tuple[Quantity, ...]:
     """S of one GPU; before it, where ZeRO shares a part alone, what every GPU holds of it."""
-    held = {name: term for name, term in terms.items() if term is not unborn}
+    held = {name: term for name, term in step.states.terms.items() if term is not unborn}
     label = "training state" if unborn is None else "state at the peak"
+    N = step.params.N
+    if step.params.experts is not None:
+        kinds = [kind for kind in step.states.all if kind in step.peak.alive]
+        return (define("S", label, total(kinds), "B"),)
     there = s if unborn is None else s - unborn
     ranks = {name: shared(layout, STAGES.get(name, 1), TRACED) for name in held}
     whole = [term for name, term in held.items() if ranks[name] is None]

@@ -41,6 +41,7 @@ def _known(q: Quantity) -> Quantity:
 
 
 TRACED = Notation(given, letter, _known)
+IN_FULL = Notation(given, letter, lambda q: q)  # of a rank's counts, which no other answer shows
 PLAIN = Notation(_plain, _plain_letter, lambda q: cast(Quantity, q.value))
 
 

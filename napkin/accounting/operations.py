@@ -17,7 +17,7 @@ from napkin.record import Record
 from napkin.specs.activations import KEPT
 from napkin.specs.model import Experts, Head, Latent, Mlp, Model, Norm, Rotary, Stack
 
-Size = Callable[[str, str, int], Quantity]
+Size = Callable[..., Quantity]  # symbol, label, value; where it is from, but for the model
 
 # The parts that operations stand in.
 TABLE, POSITIONS, PROJECTIONS, HEAD = "input table", "positions", "projections", "output head"
@@ -25,6 +25,8 @@ NORMS, ATTENTION, MLP, FINAL_NORM = "norms", "attention", "MLP", "final norm"
 EXPERTS, ROUTER, SHARED = "experts", "router", "shared experts"
 HEAD_NORMS, CASTS, SQUARES = "head norms", "casts", "square matrices"
 ROTARY, LOSS, CAP = "rotary", "log-softmax", "logit cap"
+
+SHARED_OUT = "token of a rank"  # of those that tensor ranks share out in sequence parallel
 
 FP32 = 4
 RANDOM_STATE = 24  # bytes that the fused attention of a GPU keeps, dropout or not
@@ -37,7 +39,8 @@ class Value(Record):
     part: str
     size: Product = ()
     bytes: int | None = None  # of one element; None: as many as the model's values have
-    per: str = "token"  # or `pair` of tokens of a sequence, `sequence`, `position`, `model`
+    # or `pair` of tokens of a sequence, `sequence`, `position`, `model`, SHARED_OUT
+    per: str = "token"
 
 
 class Kernels(NamedTuple):
@@ -95,7 +98,7 @@ class Linear(Operation, kw_only=True):
         """Its input; autocast casts one in fp32 for each matmul anew."""
         if kernels.autocast and self.x.part in (NORMS, FINAL_NORM):
             part = self.x.part if self.layers is None else CASTS
-            return (Value(f"input of the {self.name}, cast", part, self.x.size),)
+            return (Value(f"input of the {self.name}, cast", part, self.x.size, per=self.x.per),)
         return (self.x,)
 
 
@@ -116,8 +119,8 @@ class Normalise(Operation, kw_only=True):
     def kept(self, kernels: Kernels) -> tuple[Value, ...]:
         """As transformers 5.24 computes it; a fused kernel keeps its input and 1/rms."""
 
-        def one(name: str, size: Product, bytes: int | None = FP32, per: str = "token") -> Value:
-            return Value(f"{self.name}, {name}", self.part, size, bytes, per)
+        def one(name: str, size: Product, bytes: int | None = FP32, per: str = "") -> Value:
+            return Value(f"{self.name}, {name}", self.part, size, bytes, per or self.x.per)
 
         if self.norm.kind == "layer":
             return self.x, one("mean", self.rows), one("1/std", self.rows)
@@ -290,32 +293,57 @@ def _stack(model: Stack, size: Size) -> Iterator[Operation]:
     yield Linear(symbol="head", name="head", part=HEAD, inputs=(d,), outputs=(), x=x, y=y)
 
 
+def divided(model: Model, size: Size, symbol: str, label: str, value: int) -> Quantity:
+    """A size of which each tensor rank has its share."""
+    whole = size(symbol, label, value)
+    return whole if model.share.tensor == 1 else whole / tensor_ranks(model, size)
+
+
+def tensor_ranks(model: Model, size: Size) -> Quantity:
+    return size("n_tp", "tensor-parallel ranks", model.share.tensor, "--tp")
+
+
+def _vocabulary(model: Model) -> tuple[str, str, int]:
+    """V, padded so that tensor ranks divide it."""
+    short = -model.vocab % model.share.tensor
+    return "V", "vocabulary" + ", padded" * (short > 0), model.vocab + short
+
+
 class _Writer:
     """Writes down the operations of one model, by the field's letters."""
 
     def __init__(self, model: Model, size: Size) -> None:
         self.m, self.size = model, size
-        a = model.attention
-        self.V, self.d = size("V", "vocabulary", model.vocab), size("d", "d_model", model.d_model)
+        a, share = model.attention, model.share
+        self.rows = SHARED_OUT if share.sequence else "token"
+        self.V, self.d = self.divided(*_vocabulary(model)), size("d", "d_model", model.d_model)
         self.projected = model.table_width not in (0, model.d_model)
         self.w = size("w", "width of the table", model.table_width) if self.projected else self.d
-        self.H = size("H", "attention heads", a.heads)
+        self.H = self.divided("H", "attention heads", a.heads)
         self.L = size("L", "layers", model.layers)
+
+    def divided(self, symbol: str, label: str, value: int) -> Quantity:
+        return divided(self.m, self.size, symbol, label, value)
+
+    def stream(self, name: str, part: str = NORMS) -> Value:
+        """As wide as d: whole on every tensor rank, but for its tokens in sequence parallel."""
+        return Value(name, part, (self.d,), per=self.rows)
 
     def model(self) -> Iterator[Operation]:
         m, d, w = self.m, self.d, self.w
-        yield Embedding(name="input table", part=TABLE, rows=self.V, width=w)
-        if m.position_rows:
+        if m.table:
+            yield Embedding(name="input table", part=TABLE, rows=self.V, width=w)
+        if m.table and m.position_rows:
             rows = self.size("T_max", "positions", m.position_rows)
             yield Embedding(name="positions", part=POSITIONS, rows=rows, width=d)
-        x = Value("residual stream", NORMS, (d,))
+        x = self.stream("residual stream")
         if self.projected:
             row = Value("row of the table", PROJECTIONS, (w,))
             yield self.linear("in", "into d", PROJECTIONS, (w,), (d,), row, x, None)
         yield from self.layer(x)
-        last = Value("input of the head", FINAL_NORM, (d,))
+        last = self.stream("input of the head", FINAL_NORM)
         if m.final_norm:
-            final = Value("residual stream at the end", FINAL_NORM, (d,))
+            final = self.stream("residual stream at the end", FINAL_NORM)
             yield self.norm("final norm", FINAL_NORM, final, last, None)
         if self.projected:
             narrow = Value("input of the head, narrow", PROJECTIONS, (w,))
@@ -339,21 +367,21 @@ class _Writer:
 
     def layer(self, x: Value) -> Iterator[Operation]:
         """Attention, then the MLP or experts, each added to the residual stream."""
-        place, d = self.m.norm.place, self.d
-        attended = Value("residual stream, attention added", NORMS, (d,))
+        place = self.m.norm.place
+        attended = self.stream("residual stream, attention added")
         for name, write, stream in (
             ("attention", self.attention, x),
             ("MLP", self.feed_forward, x if self.m.parallel else attended),
         ):
-            inner, outer = stream, Value(f"output of the {name}", NORMS, (d,))
+            inner, outer = stream, self.stream(f"output of the {name}")
             if place in ("before", "both"):
-                inner = Value(f"input of the {name}", NORMS, (d,))
+                inner = self.stream(f"input of the {name}")
                 yield self.norm(f"norm before the {name}", NORMS, stream, inner, self.L)
             yield from write(inner, outer)
             if place in ("after", "both"):
                 yield self.norm(f"norm after the {name}", NORMS, outer, outer, self.L)
             if place == "post":
-                added = Value(f"sum with the {name}", NORMS, (d,))
+                added = self.stream(f"sum with the {name}")
                 yield self.norm(f"norm after the {name}", NORMS, added, attended, self.L)
 
     def norm(self, name: str, part: str, x: Value, y: Value, layers: Quantity | None) -> Normalise:
@@ -380,7 +408,7 @@ class _Writer:
         if a.latent is not None:
             yield from self.latent_attention(a.latent, x, y)
             return
-        H_kv = self.size("H_kv", "key-value heads", a.kv_heads)
+        H_kv = self.key_value_heads(a.kv_heads)
         hd = self.size("hd", "head_dim", a.qk)
         q = Value("query", ATTENTION, (H, hd))
         k, v = (Value(name, ATTENTION, (H_kv, hd)) for name in ("key", "value"))
@@ -431,6 +459,12 @@ class _Writer:
             sinks=a.sinks,
         )
         yield self.linear("o", "output", ATTENTION, (H, hd), (d,), merged, y, L, bias=a.out_bias)
+
+    def key_value_heads(self, count: int) -> Quantity:
+        """Of which each rank needs one, where there are more ranks than heads."""
+        if self.m.share.tensor > count:
+            return self.size("H_kv", "key-value heads of a rank", 1)
+        return self.divided("H_kv", "key-value heads", count)
 
     def rotary(self, rotary: Rotary, hd: Quantity) -> Rotate:
         width = hd
@@ -492,7 +526,7 @@ class _Writer:
         m = self.m
         if m.mlp is not None and m.dense_layers:
             L = self.size("L_dense", "dense layers", m.dense_layers) if m.moe_layers else self.L
-            F = self.size("F", "d_ff", m.mlp.width)
+            F = self.divided("F", "d_ff", m.mlp.width)
             yield from self.mlp(MLP, F, m.mlp, x, y, L)
         if m.experts is not None:
             L = self.L
@@ -533,16 +567,23 @@ class _Writer:
     def experts(self, experts: Experts, x: Value, y: Value, L: Quantity) -> Iterator[Operation]:
         E = self.size("E", "experts", experts.count)
         k = self.size("k", "experts a token takes", experts.active)
-        F_e = self.size("F_e", "width of an expert", experts.width)
+        F_e = self.divided("F_e", "width of an expert", experts.width)
+        held = E
+        if self.m.share.experts > 1:
+            held = E / self.size("n_ep", "expert-parallel ranks", self.m.share.experts, "--ep")
         scores = Value("scores of the router", ROUTER, (E,))
         bias = {"bias": experts.router_bias}
         yield self.linear("router", "router", ROUTER, (self.d,), (E,), x, scores, L, **bias)
         yield Route(name="routing", part=EXPERTS, layers=L, E=E, k=k, d=self.d)
-        gathered = Value("inputs of experts", EXPERTS, (k, self.d))
+        routed = k
+        if self.m.share.imbalance != 1:
+            label = "rows of the fullest experts"
+            routed = self.size("r_imb", label, self.m.share.imbalance, "--imbalance") * k
+        gathered = Value("inputs of experts", EXPERTS, (routed, self.d))
         each = Mlp(experts.width, gated=True, bias=experts.bias, activation=experts.activation)
-        yield from self.mlp(EXPERTS, F_e, each, gathered, y, L, (E, k))
+        yield from self.mlp(EXPERTS, F_e, each, gathered, y, L, (held, routed))
         if experts.shared_width:
-            F_s = self.size("F_s", "width of the shared experts", experts.shared_width)
+            F_s = self.divided("F_s", "width of the shared experts", experts.shared_width)
             shared = Mlp(experts.shared_width, gated=True, activation=experts.activation)
             yield from self.mlp(SHARED, F_s, shared, x, y, L)
         if experts.shared_gate:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from napkin.accounting import operations as of
-from napkin.accounting.layout import Layout
+from napkin.accounting.layout import Degrees, Layout
 from napkin.accounting.matmuls import groups
 from napkin.accounting.memory import split
 from napkin.accounting.notation import TRACED, Notation
@@ -19,6 +19,11 @@ from napkin.specs.optimizers import terms
 
 TWO_BLOCKS = coefficient(2, "1", "2 = now + next")
 TWO_PARTS = coefficient(2, "1", "2 = head + look-up")
+# Degrees that take GPUs away from data parallelism: symbol and label of each.
+DEGREES = {
+    "tp": ("n_tp", "tensor-parallel ranks"),
+    "pp": ("n_pp", "pipeline stages"),
+}
 WEIGHTS, GRADIENTS, MASTER = "weights", "gradients", "master"
 STAGES = {WEIGHTS: 3, GRADIENTS: 2}  # of ZeRO, from which on ranks share it; all else from 1 on
 
@@ -42,10 +47,76 @@ def shared(layout: Layout, stage: int, notation: Notation) -> Quantity | None:
     """The ranks that share what ZeRO shares from that stage on; None where nobody does."""
     if layout.ranks == 1 or layout.zero < stage:
         return None
-    return notation.letter("n_dp", "data-parallel ranks", layout.ranks, "--gpus")
+    return _data_parallel(layout.ranks, layout.degrees, notation)
 
 
-def states(N: Quantity, layout: Layout, source: str, notation: Notation = TRACED) -> States:
+@lru_cache(maxsize=256)  # one quantity of one answer
+def _data_parallel(ranks: int, degrees: Degrees, notation: Notation) -> Quantity:
+    """n_dp: what tensor and pipeline parallelism leave of the GPUs; context-parallel ranks share
+    states as well."""
+    label = "data-parallel ranks" if degrees.cp == 1 else "data- and context-parallel ranks"
+    ways = [
+        notation.letter(*DEGREES[name], getattr(degrees, name), f"--{name}")
+        for name in DEGREES
+        if getattr(degrees, name) > 1
+    ]
+    if not ways:
+        return notation.letter("n_dp", label, ranks, "--gpus")
+    n = notation.letter("n", "GPUs", ranks * degrees.tp * degrees.pp, "--gpus")
+    return define("n_dp", label, n / product(ways), "1")
+
+
+@lru_cache(maxsize=256)
+def _of_experts(ranks: int, degrees: Degrees, notation: Notation) -> Quantity:
+    """n_edp: the ranks that hold the same experts."""
+    n_ep = notation.letter("n_ep", "expert-parallel ranks", degrees.ep, "--ep")
+    formula = _data_parallel(ranks, degrees, notation) / n_ep
+    return define("n_edp", "ranks that share experts", formula, "1")
+
+
+class Held(Record):
+    """Parameters of one GPU, in param: all, and the experts among them where ranks hold
+    different ones, which fewer ranks share."""
+
+    N: Quantity
+    experts: Quantity | None = None
+
+    def split(
+        self,
+        symbol: str,
+        label: str,
+        each: Quantity,
+        layout: Layout,
+        stage: int,
+        notation: Notation,
+    ) -> Quantity:
+        """In B, of `each` B/param, shared from that stage of ZeRO on."""
+        ranks = shared(layout, stage, notation)
+        if ranks is None or self.experts is None:
+            return split(symbol, label, each * self.N, ranks)
+        n_edp = _of_experts(layout.ranks, layout.degrees, notation)
+        formula = each * (self.N - self.experts) / ranks + each * self.experts / n_edp
+        return define(symbol, label, formula, "B")
+
+
+def held(
+    model: Model | Stack | None, N: Quantity, layout: Layout, notation: Notation = TRACED
+) -> Held:
+    """What one GPU holds, N parameters in all."""
+    if layout.degrees.ep == 1 or layout.ranks == 1 or not isinstance(model, Model):
+        return Held(N)
+    of_experts = [
+        each.layers * each.held
+        for each in parameters(model).rows
+        if each.copies is not None and each.layers is not None
+    ]
+    if not of_experts:  # a stage of dense layers
+        return Held(N)
+    experts = total(notation.known(define("", "", each, "param")) for each in of_experts)
+    return Held(N, define("N_exp", "parameters of experts", experts, "param"))
+
+
+def states(held: Held, layout: Layout, source: str, notation: Notation = TRACED) -> States:
     """ZeRO 1 shares the optimizer's state, 2 the gradients too, 3 the weights too
     (1910.02054, section 5)."""
     each = {
@@ -53,18 +124,15 @@ def states(N: Quantity, layout: Layout, source: str, notation: Notation = TRACED
         for term in terms(layout.precision, layout.optimizer)
     }
     moments = [q for symbol, q in each.items() if symbol not in (WEIGHTS, GRADIENTS, MASTER)]
-    first = shared(layout, 1, notation)
-    second, third = (shared(layout, STAGES[kind], notation) for kind in (GRADIENTS, WEIGHTS))
-    master = optimizer = None
-    if MASTER in each:
-        master = split("W_32", "fp32 master weights", each[MASTER] * N, first)
-    if moments:
-        optimizer = split("O", "optimizer state", total(moments) * N, first)
+
+    def kind(symbol: str, label: str, bytes: Quantity, stage: int = 1) -> Quantity:
+        return held.split(symbol, label, bytes, layout, stage, notation)
+
     return States(
-        split("W", "weights", each[WEIGHTS] * N, third),
-        split("G", "gradients", each[GRADIENTS] * N, second),
-        master,
-        optimizer,
+        kind("W", "weights", each[WEIGHTS], STAGES[WEIGHTS]),
+        kind("G", "gradients", each[GRADIENTS], STAGES[GRADIENTS]),
+        kind("W_32", "fp32 master weights", each[MASTER]) if MASTER in each else None,
+        kind("O", "optimizer state", total(moments)) if moments else None,
         each,
     )
 
@@ -76,18 +144,18 @@ def buckets(held: States, layout: Layout) -> Quantity | None:
     return define("buckets", "DDP's copy of the gradients", held.gradients, "B")
 
 
-def cast_gradients(N: Quantity, layout: Layout, notation: Notation = TRACED) -> Quantity | None:
+def cast_gradients(held: Held, layout: Layout, notation: Notation = TRACED) -> Quantity | None:
     """Gradients as the fp32 master weights need them: torch's optimizers step no two dtypes."""
     precision = layout.precision
     if precision.gradients >= precision.master:
         return None
     label = "bytes of a gradient that is stepped"
     g = notation.given("g_step", label, precision.master, "B/param", "fp32")
-    return split("cast", "gradients in fp32", g * N, shared(layout, 1, notation))
+    return held.split("cast", "gradients in fp32", g, layout, 1, notation)
 
 
 def step_buffers(
-    model: Model | Stack, N: Quantity, layout: Layout, source: str, notation: Notation = TRACED
+    model: Model | Stack, held: Held, layout: Layout, source: str, notation: Notation = TRACED
 ) -> Quantity | None:
     """What the optimizer's step holds beside the state, of the copy that it updates: of all of it
     on lists of tensors, of the largest one tensor by tensor, of nothing in a fused kernel."""
@@ -98,9 +166,9 @@ def step_buffers(
     w = notation.given("w_step", "bytes of what is stepped", stepped, "B/param", source)
     label = "buffers of the step"
     if layout.step == "foreach" and optimizer.foreach:
-        times, ranks = optimizer.foreach, shared(layout, 1, notation)
+        times = optimizer.foreach
         copies = coefficient(times, "1", f"{times} = copies of what is stepped" * (times > 1))
-        return split("step", label, copies * w * N, ranks)
+        return held.split("step", label, copies * w, layout, 1, notation)
     if not optimizer.loop:
         return None
     times = optimizer.loop
@@ -116,8 +184,8 @@ def largest_tensor(
     tensors = [_tensor(group) for group in groups(model) if group[0].part != of.HEAD]
     if isinstance(model, Model) and not hidden_only:
         table = parameters(model).table
-        assert table is not None
-        tensors.append(table)
+        if table is not None:
+            tensors.append(table)
     largest = max(tensors, key=lambda q: q.value)
     return define("N_max", "largest tensor", notation.known(largest), "param")
 
@@ -136,26 +204,29 @@ class Counts(Record):
 
     N: Quantity
     layer: Quantity
-    table: Quantity
+    table: Quantity | None
     positions: Quantity | None
     output: Quantity | None
-    root: Quantity  # in no layer
+    root: Quantity | None  # in no layer
 
 
 @lru_cache(maxsize=256)
 def counts(model: Model, N: Quantity, notation: Notation = TRACED) -> Counts:
     """How they come about is what `napkin models` shows."""
     parts = parameters(model)
-    assert parts.table is not None  # a transformer's
     known = notation.known
-    outside = total(map(known, parts.outside))
-    root = define("N_root", "parameters in no layer", outside, "param")
     L = notation.letter("L", "layers", model.layers)
-    layer = define("N_block", "parameters, one layer", (N - root) / L, "param")
-    output, positions = (
-        None if part is None else known(part) for part in (parts.output, parts.positions)
+    root, in_layers = None, N
+    if parts.outside:  # a stage in the middle has none
+        outside = total(map(known, parts.outside))
+        root = define("N_root", "parameters in no layer", outside, "param")
+        in_layers = N - root
+    layer = define("N_block", "parameters, one layer", in_layers / L, "param")
+    table, output, positions = (
+        None if part is None else known(part)
+        for part in (parts.table, parts.output, parts.positions)
     )
-    return Counts(N, layer, known(parts.table), positions, output, root)
+    return Counts(N, layer, table, positions, output, root)
 
 
 def gathered(counted: Counts, layout: Layout, notation: Notation = TRACED) -> Quantity | None:
@@ -164,7 +235,8 @@ def gathered(counted: Counts, layout: Layout, notation: Notation = TRACED) -> Qu
     if shared(layout, 3, notation) is None:
         return None
     w = notation.given("w", "bytes of a weight", layout.precision.weights, "B/param", "--precision")
-    formula = w * (TWO_BLOCKS * counted.layer + counted.root)
+    blocks = TWO_BLOCKS * counted.layer
+    formula = w * (blocks if counted.root is None else blocks + counted.root)
     return define("Z", "gathered weights", formula, "B")
 
 
@@ -190,7 +262,7 @@ def gradients(
             label = "both parts of the tied gradient"
             tied = define("G_tied", label, TWO_PARTS * g * counted.output, "B")
     left = counted.N - counted.layer
-    if not model.tied:
+    if not model.tied and counted.table is not None:
         left = left - counted.table
     if counted.positions is not None:
         left = left - counted.positions

@@ -7,7 +7,7 @@ from napkin.accounting import operations as of
 from napkin.accounting import states
 from napkin.accounting.layout import Layout
 from napkin.accounting.notation import TRACED, Notation, amount
-from napkin.accounting.states import States
+from napkin.accounting.states import Held, States
 from napkin.accounting.sums import total
 from napkin.quantity import Quantity, coefficient, define
 from napkin.record import Record
@@ -34,12 +34,15 @@ class Phase(Record):
 class Step(Record):
     """What a GPU holds, in B; None is what there is not, or what is not known without a model."""
 
+    params: Held
     states: States
     phases: tuple[Phase, ...]
     activations: Quantity | None = None
     loss: Quantity | None = None
     temporaries: Alive = ()  # of the optimizer's step, and DDP's buckets
     notes: tuple[str, ...] = ()
+    stage: str = ""  # of a pipeline, that it is of
+    in_flight: float = 1.0  # micro-batches
 
     @property
     def peak(self) -> Phase:
@@ -52,19 +55,22 @@ def step(
     layout: Layout,
     source: str = "",
     notation: Notation = TRACED,
+    in_flight: Quantity | None = None,
 ) -> Step:
-    """Of a model, or of N parameters alone. Raises NapkinError for layers never measured."""
-    held = states.states(N, layout, source, notation)
+    """Of a model, or of N parameters alone, with the activations of so many micro-batches where
+    a pipeline has several. Raises NapkinError for layers never measured."""
+    params = states.held(model, N, layout, notation)
+    held = states.states(params, layout, source, notation)
     if model is None:
-        return Step(held, (_fullest((), "states", "", [held.all]),))
+        return Step(params, held, (_fullest((), "states", "", [held.all]),))
     always = (held.weights, held.master, held.optimizer, states.buckets(held, layout))
     passes: _Stack | _Transformer
     if isinstance(model, Stack):
         passes = _Stack(model, layout, held, notation)
     else:
-        passes = _Transformer(model, N, layout, held, notation)
-    cast = states.cast_gradients(N, layout, notation)
-    buffers = states.step_buffers(model, N, layout, source, notation)
+        passes = _Transformer(model, N, layout, held, notation, in_flight)
+    cast = states.cast_gradients(params, layout, notation)
+    buffers = states.step_buffers(model, params, layout, source, notation)
     moments: Passes = (
         ("start", "", [()]),
         *passes.passes,
@@ -74,7 +80,7 @@ def step(
     alive = _there(always)
     phases = tuple([_fullest(alive, *each) for each in moments])
     temporaries = _there((always[3], cast, buffers))
-    return Step(held, phases, passes.A, passes.loss, temporaries, passes.notes)
+    return Step(params, held, phases, passes.A, passes.loss, temporaries, passes.notes)
 
 
 def _there(moment: Moment) -> Alive:
@@ -115,17 +121,32 @@ class _Transformer:
     """What is alive at each moment of the forward and of the backward pass."""
 
     def __init__(
-        self, model: Model, N: Quantity, layout: Layout, held: States, notation: Notation
+        self,
+        model: Model,
+        N: Quantity,
+        layout: Layout,
+        held: States,
+        notation: Notation,
+        in_flight: Quantity | None,
     ) -> None:
         self.model, self.layout, self.notation = model, layout, notation
         given = notation.given
         B = self.B = given("B", "sequences of a micro-batch", layout.micro_batch, "1", BATCH)
-        T = self.T = given("T", "sequence length", layout.seq_len, "1", "--seq-len")
+        T = given("T", "sequence length", layout.seq_len, "1", "--seq-len")
+        if layout.degrees.cp > 1:
+            n_cp = notation.letter("n_cp", "context-parallel ranks", layout.degrees.cp, "--cp")
+            T = define("T_cp", "tokens of a sequence on one rank", T / n_cp, "1")
+        self.T, self.in_flight = T, in_flight
         self.L = notation.letter("L", "layers", model.layers)
         again = layout.recompute == "full"
         kept = self.kept = act.of_model(model, B, T, layout, notation)
         self.notes = kept.notes
         self.in_layers = self.L * kept.block if again else self._in_layers()
+        self.waiting = None  # what other micro-batches keep meanwhile
+        if in_flight is not None:
+            label = "kept for other micro-batches"
+            self.waiting = define("A_wait", label, (in_flight - 1) * self.in_layers, "B")
+            self.in_layers = in_flight * self.in_layers
         outside = _together("a_end", "activations outside layers", kept.outside)
         self.A = define("A", "activations", total((self.in_layers, *outside)), "B")
         self.loss = None
@@ -140,7 +161,8 @@ class _Transformer:
         before = held.gradients if layout.grad_accum > 1 else None
         Z = states.gathered(counts, layout, notation)
         backward = self._recomputing(before) if again else self._backward(before)
-        backward.append((held.gradients, self.gradients.tied, self.gradients.unshared))
+        last = (held.gradients, self.gradients.tied, self.gradients.unshared, self.waiting)
+        backward.append(last)
         self.passes = (
             ("forward", "2N", [(*moment, Z, before) for moment in self._forward(again)]),
             ("loss", "", [(self.A, self.loss, Z, before)]),
@@ -189,11 +211,12 @@ class _Transformer:
         """In the last norm; in the last layer, whose MLP comes before its attention."""
         label = "kept by the layers"
         in_layers = define("A_layers", label, self.in_layers, "B")
-        d = self.notation.letter("d", "d_model", self.model.d_model)
         early = self.gradients.head if before is None else before
         rest = (early, self.gradients.unshared)
-        norm = act.inside_norm(self.B, self.T, d)
-        moments: list[Moment] = [(in_layers, self.kept.rest[of.FINAL_NORM], norm, *rest)]
+        moments: list[Moment] = []
+        if of.FINAL_NORM in self.kept.rest:
+            norm = act.inside_norm(self.model, self.B * self.T, self.notation)
+            moments.append((in_layers, self.kept.rest[of.FINAL_NORM], norm, *rest))
         moments += [(in_layers, inside, down, *rest) for inside, down in self._in_layer()]
         if self.scores is None:
             return moments
@@ -219,7 +242,8 @@ class _Transformer:
             ("A_again", "all inputs, one layer again", self.in_layers, gradients.head),
             ("A_one", "one input, its layer again", kept.block, gradients.late),
         ):
-            rest = (kept.mask, there if before is None else before, gradients.unshared)
+            waiting = self.waiting if inputs is kept.block else None
+            rest = (kept.mask, there if before is None else before, gradients.unshared, waiting)
             one = define(symbol, label, total((inputs, *kept.largest_layer)), "B")
             moments += [(one, inside, down, *rest) for inside, down in in_layer]
             if softmax is not None:

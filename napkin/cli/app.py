@@ -92,12 +92,11 @@ def _as_others_say(error: Exception) -> str | None:
     name, command = getattr(error, "option_name", None), getattr(error, "ctx", None)
     if name is None or command is None or command.info_name not in COMMANDS:
         return None
-    from napkin.cli.others import meant, uncounted  # needed where a mistake is made
+    from napkin.cli.others import meant  # needed where a mistake is made
 
     known = (*COMMANDS[command.info_name].options, *WRITTEN)
     option = meant(name, known)
-    why = uncounted(name) if option is None else f"napkin's is {option}"
-    why = why or _of_others(name, command.info_name)
+    why = _of_others(name, command.info_name) if option is None else f"napkin's is {option}"
     return None if why is None else f"{printable(name)}: {why}"
 
 

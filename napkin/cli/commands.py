@@ -58,9 +58,10 @@ COMMANDS = {
         (
             *(SUBJECT, "model", "params", "gpus", "fit", "exit_code", "hardware", "memory"),
             *("precision", "optimizer", "bytes_per_param", "zero", "micro_batch", "seq_len"),
-            "grad_accum",
+            *("grad_accum", "tp", "pp", "cp", "ep"),
             *("recompute", "attention", "norm", "step", "chunked_loss", "bucket_view"),
-            *("activations", "inference", "context", "batch", "double_quant"),
+            *("activations", "sequence_parallel", "virtual_stages", "imbalance"),
+            *("inference", "context", "batch", "double_quant"),
         ),
     ),
     "flops": Entry(

@@ -23,9 +23,9 @@ STEP, ZERO, ACTIVATIONS = "foreach|fused|loop", "0|1|2|3", "measured|korthikanti
 FIT = ("micro-batch", "seq-len", "params", "gpus", "batch")
 ANYWHERE, ON_GPUS = ("bf16", "fp16", "fp32", "fp64", "int8"), ("tf32", "fp8")  # what is measured
 
-ASSUMED, OUTPUT, EXPERT, SERVING = (
+ASSUMED, OUTPUT, EXPERT, SERVING, DIVIDED = (
     *("What is assumed", "Output"),
-    *("For experts", "To serve instead"),
+    *("For experts", "To serve instead", "The model divided over GPUs"),
 )
 RATE, STEP_TIME, RUN, RAW = (
     "A rate",
@@ -149,8 +149,17 @@ OPTIONS = {
         ASSUMED,
         brief="What GPUs share (default 3)",
     ),
+    "tp": Option("COUNT", "Tensor-parallel ranks: heads, d_ff, vocabulary.", DIVIDED),
+    "pp": Option("COUNT", "Pipeline stages, one forward, one backward.", DIVIDED),
+    "cp": Option("COUNT", "Context-parallel ranks: tokens of a sequence.", DIVIDED),
+    "ep": Option("COUNT", "Expert-parallel ranks, among the data-parallel.", DIVIDED),
+    "sequence_parallel": Option("", "What --tp leaves whole is divided by tokens.", DIVIDED),
+    "virtual_stages": Option("COUNT", "Of one rank of --pp, interleaved (default 1).", DIVIDED),
+    "imbalance": Option(
+        "TIMES", "Rows sent to the fullest rank of --ep, over the mean (default 1).", DIVIDED
+    ),
     "micro_batch": Option("COUNT", "Sequences per GPU and micro-step (default 1).", ASSUMED),
-    "grad_accum": Option("COUNT", "Micro-steps per optimizer step (default 1).", EXPERT),
+    "grad_accum": Option("COUNT", "Micro-steps per optimizer step (default 1, or --pp).", EXPERT),
     "recompute": Option(RECOMPUTE, "Activation recomputation (default none).", ASSUMED),
     "attention": Option(ATTENTION, "Default flash; under a window sdpa.", EXPERT),
     "norm": Option(NORM, "Default upcast: in fp32, as transformers does.", EXPERT),

@@ -36,6 +36,13 @@ NAMES = {
     "time": "days hours duration wall-time",
     "memory": "vram gpu-memory mem hbm memory-per-gpu",
     "reserve": "overhead headroom gpu-memory-utilization",
+    "tp": "tensor-parallel tensor-parallel-size tensor-model-parallel-size tensor-parallel-degree",
+    "pp": "pipeline-parallel pipeline-parallel-size pipeline-model-parallel-size "
+    "pipeline-parallel-degree",
+    "cp": "context-parallel context-parallel-size context-parallel-degree",
+    "ep": "expert-parallel expert-parallel-size expert-model-parallel-size expert-parallel-degree",
+    "sequence_parallel": "sp",
+    "virtual_stages": "vpp virtual-pipeline-model-parallel-size num-virtual-stages",
     "lora_rank": "lora lora-r rank lora-dim",
     "double_quant": "bnb-4bit-use-double-quant",
     "chunked_loss": "liger cut-cross-entropy fused-cross-entropy fused-linear-cross-entropy",
@@ -52,24 +59,6 @@ VALUES = {
     "attention": {"flash": "flash-attention flash-attn use-flash-attn", "sdpa": "sdpa"},
     "format": {word: word for word in ("json", "csv", "markdown")},
 }
-# What napkin has no option for, and what it does instead.
-RANKS = "not counted yet: memory's GPUs are data-parallel ranks, which --zero shares over"
-UNCOUNTED = {
-    f"tensor parallelism is {RANKS}": "tp tensor-parallel tensor-parallel-size "
-    "tensor-model-parallel-size",
-    f"pipeline parallelism is {RANKS}": "pp pipeline-parallel pipeline-parallel-size "
-    "pipeline-model-parallel-size",
-    f"expert parallelism is {RANKS}": "ep expert-parallel expert-parallel-size "
-    "expert-model-parallel-size",
-    f"context parallelism is {RANKS}": "cp context-parallel context-parallel-size "
-    "sequence-parallel",
-}
-
-
-def uncounted(name: str) -> str | None:
-    """Why there is no such option."""
-    word = _word(name)
-    return next((why for why, names in UNCOUNTED.items() if word in names.split()), None)
 
 
 def _word(name: str) -> str:

@@ -87,8 +87,19 @@ class Head(Record):
     pooled: bool = False  # one token of a sequence has a loss
 
 
+class Share(Record):
+    """What one rank holds of each layer: heads, d_ff and vocabulary over `tensor` ranks
+    (Megatron-LM 1909.08053, section 3), experts over `experts` ranks too (GShard 2006.16668)."""
+
+    tensor: int = 1
+    experts: int = 1
+    sequence: bool = False  # what no tensor rank divides is divided by tokens (2205.05198)
+    imbalance: float = 1.0  # rows of the fullest rank's experts, in those of an even routing
+
+
 LANGUAGE = Head(None)
 PLAIN_NORM = Norm()
+WHOLE = Share()
 
 
 class Model(Record):
@@ -104,6 +115,7 @@ class Model(Record):
     experts: Experts | None = None  # of the others
     moe_layers: int = 0
     windows: tuple[tuple[int, int], ...] = ()  # (tokens, layers); other layers see all
+    table: bool = True  # a later stage of a pipeline has none
     head: Head | None = LANGUAGE
     tied: bool = False  # the output head is the input table
     table_width: int = 0  # of the token table where it is not d_model
@@ -113,6 +125,7 @@ class Model(Record):
     final_norm: bool = True
     logit_cap: bool = False  # the logits go through a tanh
     longest: int | None = None  # tokens of a sequence
+    share: Share = WHOLE
     notes: tuple[str, ...] = ()
     quantization: Quantization | None = None  # in which its file's weights are stored
     # What config.json says of it, for who builds the very model.

@@ -24,7 +24,7 @@ def test_the_terms_of_every_layout_add_up_to_its_peak(model: str, zero: int) -> 
             )
         )
         step = asked.step()
-        s, *terms = working(step, asked.N, asked.setup)
+        s, *terms = working(step, asked.setup)
         assert terms[-1].value == pytest.approx(step.peak.bytes, rel=1e-12)
         assert s.value == sum(term.value for term in step.states.terms.values())
         assert len(terms) <= ROWS + 3
@@ -32,7 +32,7 @@ def test_the_terms_of_every_layout_add_up_to_its_peak(model: str, zero: int) -> 
 
 def test_sixteen_bytes_are_written_out() -> None:
     asked = scenario.read(Settings(params="8B", gpus=8))
-    s, S = working(asked.step(), asked.N, asked.setup)
+    s, S = working(asked.step(), asked.setup)
     assert (in_symbols(s), in_numbers(s)) == (
         "weights + gradients + master + m + v",
         "2 + 2 + 4 + 4 + 4",

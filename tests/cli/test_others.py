@@ -40,9 +40,8 @@ def test_each_word_is_answered_by_a_command_that_has_the_option(option: str, wor
         ("memory --dtype bf16", "--dtype: napkin's is --precision"),
         ("memory --bf16", "--bf16: napkin's is --precision amp"),
         (
-            "memory --tp 8",
-            "--tp: tensor parallelism is not counted yet: memory's GPUs are data-parallel ranks, "
-            "which --zero shares over",
+            "memory --tensor-model-parallel-size 8",
+            "--tensor-model-parallel-size: napkin's is --tp",
         ),
         ("train-time --num-gpus 8", "--num-gpus: napkin's is --gpus"),
         ("train-time --precision fp8", "--precision: napkin's is --dtype"),

@@ -6,6 +6,7 @@ from typing import Any
 
 from napkin import units
 from napkin.accounting import memory as formulas
+from napkin.accounting.layout import UNDIVIDED
 from napkin.accounting.napkin import working
 from napkin.accounting.notation import PLAIN
 from napkin.accounting.step import Phase, Step
@@ -35,6 +36,7 @@ SERVED = "kv_cache"  # a kind that only serving has
 # Of csv, of training, --fit and serving alike: inputs, then the result.
 COLUMNS = (
     *("params", "model", "gpus", "hardware", "precision", "optimizer", "bytes_per_param", "zero"),
+    *("tp", "pp", "cp", "ep", "sequence_parallel", "virtual_stages", "imbalance"),
     *("micro_batch", "seq_len", "grad_accum", "recompute", "attention", "norm", "step"),
     *("chunked_loss", "bucket_view", "activations", "double_quant", "context", "batch"),
     *(f"per_gpu_bytes.{kind}" for kind in (*KINDS, SERVED, "peak")),
@@ -60,7 +62,7 @@ def answered(asked: Scenario, headline: str = "", settings: Settings | None = No
     named = {each.symbol: each for phase in step.phases for each in phase.alive}
     kinds = (*step.states.all, step.activations, step.loss, *step.temporaries)
     asides = tuple(each for each in kinds if each is not None)
-    rows, steps = working(step, asked.N, asked.setup), (*named.values(), total)
+    rows, steps = working(step, asked.setup), (*named.values(), total)
     return Answer("memory", asked.inputs, result, words, steps, asides, COLUMNS, rows)
 
 
@@ -107,11 +109,13 @@ def _words(
     verdict, failure, warnings = fits_in(asked.capacity, total.value)
     warnings += _both_readings(asked, total)
     notes = ["states alone: --model shows activations and the phases of a step too"]
+    divided = _divided(asked, step)
     details = [*verdict, *_others(asked)]
     if asked.about is not None:
         warnings += too_long(asked.about, asked.setup.seq_len)
         notes = []
         details += [*scenario.assumed(asked.about, asked.setup), *step.notes]
+    notes = [*divided, *notes]
     if settings is not None:
         from napkin.questions.memory import changes  # loaded where the words are read
 
@@ -151,6 +155,27 @@ def _settings(asked: Scenario, step: Step, given: Settings | None) -> str:
         words.append(PEAKS[step.peak.name])
     words.append(room_of(asked.capacity, step.peak.bytes))
     return " · ".join(filter(None, words))
+
+
+def _divided(asked: Scenario, step: Step) -> list[str]:
+    """How the model lies on the GPUs, and which of them is counted."""
+    setup, degrees = asked.setup, asked.setup.degrees
+    if degrees is UNDIVIDED:
+        return []
+    dp = setup.ranks // degrees.cp
+    ways = {"tp": degrees.tp, "pp": degrees.pp, "cp": degrees.cp, "dp": dp}
+    product = " × ".join(f"{name} {n:,}" for name, n in ways.items() if n > 1 or name == "dp")
+    parts = [f"{setup.world:,} = {product}"]
+    if degrees.ep > 1:
+        even = "evenly" if degrees.imbalance == 1 else f"{degrees.imbalance:g} times the mean"
+        parts.append(f"experts over {degrees.ep:,} of them, sent rows {even}")
+    if degrees.sequence_parallel:
+        parts.append("sequence parallel")
+    lines = [", ".join(parts)]
+    if step.stage:
+        flying = f"{units.figures(step.in_flight)} micro-batches in flight"
+        lines.append(f"{step.stage}; {flying}")
+    return lines
 
 
 def verdict_of(capacity: Capacity, peak: float) -> str:

@@ -17,8 +17,9 @@ from napkin.specs.model import Model
 SHOWN = 3
 WIDTH = 37  # letters of the options
 # What a change costs, cheapest first: nothing but other code, time, what is trained, machines.
-CODE, TIME, NUMBERS, BATCH, LENGTH, MACHINES = range(6)
+CODE, TIME, NUMBERS, DIVIDED, BATCH, LENGTH, MACHINES = range(7)
 EXACT = "exact_full"
+A_NODE = 8  # GPUs with fast links between all of them
 
 Options = Mapping[str, str | bool]
 
@@ -56,7 +57,7 @@ def lines(settings: Settings, at: Scenario, now: float) -> list[str]:
     singles = list(_tried(settings, _singles(settings, at), now))
     capacity = at.capacity
     if capacity.holds(now):
-        free = [each for each in singles if each.rank < BATCH]
+        free = [each for each in singles if each.rank < DIVIDED]
         return _written("less: ", sorted(free, key=lambda each: each.peak), capacity)
     fitting = _cheapest(singles, capacity)
     if len(fitting) < SHOWN:
@@ -91,6 +92,7 @@ def _singles(settings: Settings, at: Scenario) -> Iterator[Change]:
         for stage in range(setup.zero + 1, 4):
             price = "1.5 x the traffic" if stage == 3 else "no more traffic"  # 1910.02054, 7
             yield Change({"zero": str(stage)}, price, TIME if stage == 3 else CODE)
+    yield from _dividing(at)
     if at.optimizer == "adamw":
         yield Change({"optimizer": "adam8bit"}, "8-bit moments", NUMBERS)
     if at.precision != "bf16":
@@ -102,6 +104,19 @@ def _singles(settings: Settings, at: Scenario) -> Iterator[Change]:
             yield Change({"seq_len": str(setup.seq_len // 2)}, "half the context", LENGTH)
     if setup.zero or setup.ranks == 1:
         yield Change({"gpus": as_many(settings.gpus, 2 * at.gpus)}, "twice as many", MACHINES)
+
+
+def _dividing(at: Scenario) -> Iterator[Change]:
+    """The model over twice as many of the same GPUs."""
+    degrees, model = at.setup.degrees, at.about
+    if degrees.tp > 1 and isinstance(model, Model) and not degrees.sequence_parallel:
+        yield Change({"sequence_parallel": True}, "no more traffic", CODE)
+    if at.setup.ranks % (2 * degrees.cp) or not isinstance(model, Model):
+        return
+    if degrees.tp < A_NODE:
+        tensor: Options = {"tp": str(2 * degrees.tp), "sequence_parallel": True}
+        yield Change(tensor, "traffic in every layer", DIVIDED)
+    yield Change({"cp": str(2 * degrees.cp)}, "keys and values passed on", DIVIDED)
 
 
 def _recomputing(model: Model, seq_len: int, now: str) -> Iterator[Change]:

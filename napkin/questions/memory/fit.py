@@ -64,7 +64,8 @@ def _gpus(at: Scenario, asked: Settings) -> Answer:
     """As many as it takes, everything sharded unless --zero says otherwise."""
     fewest = _fewest(at, asked)
     if fewest is None:
-        return answered(on(MANY, at, asked), f"no number of GPUs is enough{_enough(at, asked)}: ")
+        many = on(MANY * at.gpus, at, asked)
+        return answered(many, f"no number of GPUs is enough{_enough(at, asked)}: ")
     there = on(fewest, at, asked)
     if fewest == 1:
         return answered(there, f"1 GPU is enough{there.tightly}: ")
@@ -73,13 +74,20 @@ def _gpus(at: Scenario, asked: Settings) -> Answer:
 
 def on(gpus: int, at: Scenario, asked: Settings) -> Scenario:
     """The same on so many."""
-    shared = at.setup.zero if asked.zero is not None else 3 if gpus > 1 else 0
+    alone = at.setup.degrees.of_a_replica
+    shared = at.setup.zero if asked.zero is not None else 3 if gpus > alone else 0
     return at.on(gpus, shared)
 
 
 def _fewest(at: Scenario, asked: Settings) -> int | None:
-    too_few = largest(lambda gpus: not on(gpus, at, asked).fits) if not on(1, at, asked).fits else 0
-    return None if too_few >= MOST else too_few + 1
+    """A multiple of those that hold the model once."""
+    once = at.gpus
+
+    def is_too_few(times: int) -> bool:
+        return not on(times * once, at, asked).fits
+
+    too_few = largest(is_too_few) if is_too_few(1) else 0
+    return None if too_few >= MOST else (too_few + 1) * once
 
 
 def _enough(at: Scenario, asked: Settings) -> str:

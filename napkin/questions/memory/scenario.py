@@ -1,13 +1,15 @@
 """What `memory` is asked: the model or its parameters, the layout, and what was assumed."""
 
+from math import lcm
+
 from napkin import parsing
-from napkin.accounting import step
+from napkin.accounting import stages, step
 from napkin.accounting.activations import Unmeasured, short_windows, usual_attention
-from napkin.accounting.layout import Layout
+from napkin.accounting.layout import UNDIVIDED, Degrees, Layout
 from napkin.accounting.notation import PLAIN, TRACED, Notation, as_input
 from napkin.accounting.parameters import parameters
 from napkin.accounting.step import Step
-from napkin.errors import NapkinError
+from napkin.errors import NapkinError, quoted
 from napkin.quantity import Quantity
 from napkin.quantity import given as input_of
 from napkin.questions import options, workload
@@ -30,6 +32,8 @@ OF_A_MODEL = (
     *("micro_batch", "seq_len", "grad_accum", "recompute", "attention", "norm", "step"),
     *("chunked_loss", "bucket_view", "activations"),
 )
+DIVIDING = ("tp", "pp", "cp")
+OF_A_SHAPE = ("ep", "sequence_parallel", "virtual_stages", "imbalance")
 OF_A_TRANSFORMER = ("recompute", "attention", "norm", "chunked_loss", "activations")
 
 # Of layers whose window is no longer than the sequence.
@@ -56,6 +60,13 @@ class Settings(options.Settings):
     optimizer: str | None = None
     bytes_per_param: Text | None = None
     zero: Text | None = None
+    tp: Text | None = None
+    pp: Text | None = None
+    cp: Text | None = None
+    ep: Text | None = None
+    sequence_parallel: bool = False
+    virtual_stages: Text | None = None
+    imbalance: Text | None = None
     micro_batch: Text | None = None
     seq_len: Text | None = None
     grad_accum: Text | None = None
@@ -89,20 +100,32 @@ class Scenario(Record):
         """What follows from it. Raises NapkinError."""
         source = f"--precision {self.precision} --optimizer {self.optimizer}"
         N = self.N if notation is TRACED else notation.known(self.N)
+        degrees = self.setup.degrees
         try:
-            return step.step(self.about, N, self.setup, source, notation)
+            if degrees is UNDIVIDED:
+                return step.step(self.about, N, self.setup, source, notation)
+            if isinstance(self.about, Model):
+                return stages.fullest(self.about, self.setup, source, notation)
+            N = stages.of_one_rank(N, degrees, notation)
+            return step.step(None, N, self.setup, source, notation)
         except Unmeasured as error:
             raise options.error(error.setting, str(error)) from None
 
     def on(self, gpus: int, zero: int) -> "Scenario":
         """The same on other GPUs."""
-        setup = self.setup.replace(ranks=gpus * self.capacity.devices, zero=zero)
+        setup = self.setup.replace(ranks=self._sharing(gpus * self.capacity.devices), zero=zero)
         return self.replace(setup=setup, gpus=gpus, inputs=self.inputs | {"gpus": gpus})
 
     def on_devices(self, devices: int) -> "Scenario":
         """The same on so many devices of torch, whatever packages they are in."""
-        zero = self.setup.zero if devices > 1 else 0
-        return self.replace(setup=self.setup.replace(ranks=devices, zero=zero))
+        ranks = self._sharing(devices)
+        zero = self.setup.zero if ranks > 1 else 0
+        return self.replace(setup=self.setup.replace(ranks=ranks, zero=zero))
+
+    def _sharing(self, devices: int) -> int:
+        """The ranks that tensor and pipeline parallelism leave."""
+        degrees = self.setup.degrees
+        return max(devices // (degrees.tp * degrees.pp), 1)
 
     @property
     def fits(self) -> bool:
@@ -135,7 +158,9 @@ def read(asked: Settings) -> Scenario:
     about, N = model(asked)
     _refuse_what_it_lacks(about, asked)
     count, hardware = machines(asked.gpus, asked.hardware)
-    gpus = options.read("gpus", count, parsing.gpus, 1)
+    degrees = _degrees(about, asked)
+    fewest = lcm(degrees.of_a_replica, degrees.tp * degrees.pp * degrees.ep)
+    gpus = options.read("gpus", count, parsing.gpus, fewest)
     precision, p = options.read(
         "precision", asked.precision, optimizers.precision, DEFAULT_PRECISION
     )
@@ -143,8 +168,10 @@ def read(asked: Settings) -> Scenario:
         "optimizer", asked.optimizer, optimizers.optimizer, DEFAULT_OPTIMIZER
     )
     where = capacity_of(hardware, asked.memory, None)
-    ranks = gpus * where.devices
-    setup = Layout(p, o, ranks, _zero(asked.zero, ranks))
+    if gpus * where.devices % fewest:
+        raise options.error("gpus", _not_whole(gpus * where.devices, degrees, fewest))
+    ranks = gpus * where.devices // (degrees.tp * degrees.pp)
+    setup = Layout(p, o, ranks, _zero(asked.zero, ranks), degrees=degrees)
     if about is not None:
         setup = _laid_out(about, asked, setup, precision == "amp")
     inputs = {
@@ -155,9 +182,66 @@ def read(asked: Settings) -> Scenario:
         "precision": precision,
         "optimizer": optimizer,
         "zero": setup.zero,
+        **_inputs_of(degrees),
         **_of_a_model(setup, about is not None),
     }
     return Scenario(about, N, setup, where, precision, optimizer, gpus, inputs)
+
+
+def _degrees(about: Model | Stack | None, asked: Settings) -> Degrees:
+    if isinstance(about, Stack):
+        problem = f"is not counted of {about.name}"
+        asked.refuse((*DIVIDING, *OF_A_SHAPE), problem)
+    if about is None:
+        asked.refuse(OF_A_SHAPE, "goes with --model: --params knows no layers")
+    tp, pp, cp, ep = (
+        options.read(name, getattr(asked, name), parsing.whole, 1) for name in (*DIVIDING, "ep")
+    )
+    if tp == 1:
+        asked.refuse(("sequence_parallel",), "divides what --tp leaves whole; write --tp too")
+    if pp == 1:
+        asked.refuse(("virtual_stages",), "goes with --pp: several stages of a rank")
+    if ep == 1:
+        asked.refuse(("imbalance",), "goes with --ep: how much more the fullest rank is sent")
+    if tp == pp == cp == ep == 1:
+        return UNDIVIDED
+    return Degrees(
+        tp,
+        pp,
+        cp,
+        ep,
+        options.switch("sequence_parallel", asked.sequence_parallel),
+        options.read("virtual_stages", asked.virtual_stages, parsing.whole, 1),
+        options.read("imbalance", asked.imbalance, _imbalance, 1.0),
+    )
+
+
+def _imbalance(text: Text) -> float:
+    """Rows of the fullest rank over the mean."""
+    times = parsing.number(text)
+    if times < 1:
+        raise NapkinError(f"{quoted(text)} is less than the mean; 1.2 is a fifth more")
+    return times
+
+
+def _not_whole(devices: int, degrees: Degrees, fewest: int) -> str:
+    """Why so many are no whole number of replicas."""
+    ways = [(name, getattr(degrees, name)) for name in (*DIVIDING, "ep")]
+    typed = " ".join(f"--{name} {count}" for name, count in ways if count > 1)
+    return f"{devices:,} are not divided by {typed}; write a multiple of {fewest:,}"
+
+
+def _inputs_of(degrees: Degrees) -> Inputs:
+    """Null where there is nothing to divide."""
+    return {
+        "tp": degrees.tp,
+        "pp": degrees.pp,
+        "cp": degrees.cp,
+        "ep": degrees.ep,
+        "sequence_parallel": degrees.sequence_parallel,
+        "virtual_stages": degrees.virtual_stages,
+        "imbalance": degrees.imbalance,
+    }
 
 
 def _refuse_what_it_lacks(about: Model | Stack | None, asked: Settings) -> None:
@@ -217,6 +301,7 @@ def _laid_out(about: Model | Stack, asked: Settings, setup: Layout, autocast: bo
         )
     formula = options.choice("activations", asked.activations, FORMULAS)
     usual = usual_attention(about, tokens) if formula == "measured" else "flash"
+    degrees = setup.degrees
     return Layout(
         precision=setup.precision,
         optimizer=setup.optimizer,
@@ -224,7 +309,8 @@ def _laid_out(about: Model | Stack, asked: Settings, setup: Layout, autocast: bo
         zero=setup.zero,
         micro_batch=options.read("micro_batch", asked.micro_batch, parsing.whole, 1),
         seq_len=1 if isinstance(about, Stack) and asked.seq_len is None else tokens,
-        grad_accum=options.read("grad_accum", asked.grad_accum, parsing.whole, 1),
+        grad_accum=options.read("grad_accum", asked.grad_accum, parsing.whole, degrees.pp),
+        degrees=degrees,
         step=step,
         bucket_view=options.switch("bucket_view", asked.bucket_view),
         attention=options.choice("attention", asked.attention, ATTENTION, usual),

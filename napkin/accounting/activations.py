@@ -5,19 +5,21 @@ B sequences of T tokens.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from typing import NamedTuple, cast
 
 from napkin.accounting import operations as of
+from napkin.accounting.adapters import adapters, without_gradient
+from napkin.accounting.errors import unmeasured
 from napkin.accounting.layout import Layout
 from napkin.accounting.notation import PLAIN, TRACED, Notation, letter
-from napkin.accounting.operations import Kernels, Size, Value, operations
+from napkin.accounting.operations import Kernels, Linear, Size, Value, operations
 from napkin.accounting.parameters import parameters
 from napkin.accounting.sums import Product, product, total
-from napkin.errors import NapkinError, quoted
+from napkin.errors import quoted
 from napkin.quantity import Quantity, coefficient, define
-from napkin.record import Record
+from napkin.record import NOTHING, Record
 from napkin.specs.model import Experts, Model, Stack
 
 BYTE = "B"
@@ -64,12 +66,12 @@ def shapes(model: Model, s: int, kernels: Kernels, size: Size) -> dict[str, tupl
 
 
 @lru_cache(maxsize=256)
-def under_a_window(
-    model: Model, s: int, kernels: Kernels, size: Size
+def between(
+    model: Model, part: str, s: int, kernels: Kernels, others: Kernels, size: Size
 ) -> tuple[tuple[Shape, ...], tuple[Shape, ...]]:
-    """What attention keeps more where sdpa is given a mask, and what it keeps less."""
-    before = _alike(model, kernels, size)[of.ATTENTION]
-    after = _alike(model, kernels._replace(masked=True), size)[of.ATTENTION]
+    """What a part keeps more under the other kernels, and what it keeps less."""
+    before = _alike(model, kernels, size).get(part, {})
+    after = _alike(model, others, size).get(part, {})
     more: list[Shape] = []
     less: list[Shape] = []
     for key in {**after, **before}:
@@ -79,6 +81,25 @@ def under_a_window(
             shape = _shape([abs(difference)], (new or old)[0], size)
             (more if difference > 0 else less).append(shape)
     return tuple(more), tuple(less)
+
+
+@lru_cache(maxsize=256)
+def untrained(model: Model, s: int, kernels: Kernels, size: Size) -> tuple[Shape, ...]:
+    """What the first layer does not keep where nothing below it is trained."""
+    assert kernels.adapters is not None
+    every = operations(model, size)
+    idle = {
+        o for o in without_gradient(every, kernels.adapters.beside) if not isinstance(o, Linear)
+    }
+    needed = {value for o in every if o not in idle for value in o.kept(kernels)}
+    of_idle = dict.fromkeys(
+        value for o in every if o in idle and o.layers is not None for value in o.kept(kernels)
+    )
+    less: Alike = {}
+    for value in of_idle:
+        if value not in needed:
+            less.setdefault((value.per, *map(id, value.size)), []).append(value)
+    return tuple(_shape(_widths(values, s), values[0], size) for values in less.values())
 
 
 Alike = dict[tuple[object, ...], list[Value]]
@@ -142,7 +163,7 @@ def block_input(
     model: Model, B: Quantity, T: Quantity, layout: Layout, notation: Notation
 ) -> Quantity:
     """All that a checkpointed block keeps, in B."""
-    width = layout.precision.weights  # under autocast the stream stays in fp32
+    width = layout.weight_bytes  # under autocast the stream stays in fp32
     formula = _bytes(width, notation) * stream(model, B * T, notation)
     return define("a_block", "input, one layer", formula, "B")
 
@@ -228,7 +249,7 @@ def inside_layer(
     copied = model.norm.kind in ("rms", "rms+1") and layout.value_bytes == 2
     residual = not again or (copied and not layout.autocast)
     after = _each(layout, notation) * nd if residual else None
-    mlp = _each(layout, notation, 2, "2 gradients") * (n * F)
+    mlp = _gradients(model, layout, notation) * (n * F)
     if after is not None:
         mlp = mlp + after
     if model.norm.place not in ("after", "both"):
@@ -240,6 +261,19 @@ def inside_layer(
         norm = norm if after is None else norm + after
         inside["norm after"] = define("a_inside", "inside the norm after", norm, "B")
     return inside
+
+
+def _gradients(model: Model, layout: Layout, notation: Notation) -> Quantity:
+    """Bytes of two inside an MLP; in fp32 where an adapter that is cast stands beside it."""
+    found = adapters(model, layout, notation)
+    if found is not None and found.bytes > layout.value_bytes:
+        beside = {name for part, name in found.beside if part == of.MLP}
+        if beside - {"down"}:
+            return _bytes(2 * found.bytes, notation, "8 = 2 gradients in fp32")
+        if beside:
+            size = layout.value_bytes + found.bytes
+            return _bytes(size, notation, f"{size} = a gradient + one in fp32")
+    return _each(layout, notation, 2, "2 gradients")
 
 
 def _inside_experts(
@@ -295,19 +329,6 @@ def stack(model: Stack, B: Quantity, layout: Layout, notation: Notation) -> Quan
     return define("A", "activations", formula, "B")
 
 
-class Unmeasured(NapkinError):
-    """What was never measured of a model's layers, or cannot be divided as it is to be;
-    `setting` is what asked for it."""
-
-    setting = "model"
-
-
-def unmeasured(setting: str, problem: str) -> Unmeasured:
-    error = Unmeasured(problem)
-    error.setting = setting
-    return error
-
-
 class Kept(Record):
     """By part in B: of a layer, and of what is outside the layers."""
 
@@ -315,8 +336,11 @@ class Kept(Record):
     rest: dict[str, Quantity]
     block: Quantity  # what a layer keeps that is computed again
     window: Quantity | None = None  # what a layer keeps more whose window is short
+    first: Quantity | None = None  # what the first layer does not keep, nothing below it trained
     mask: Quantity | None = None  # eager attention's, which checkpoints hold
     notes: tuple[str, ...] = ()
+    # Of a frozen part: as large as what training it keeps, and frees as gradients take its place.
+    frozen: Mapping[str, Quantity] = NOTHING
 
     @property
     def largest_layer(self) -> tuple[Quantity, ...]:
@@ -360,7 +384,8 @@ def short_windows(model: Model, seq_len: int) -> int:
 def _measured(model: Model, B: Quantity, T: Quantity, layout: Layout, notation: Notation) -> Kept:
     layer: dict[str, Quantity] = {}
     rest: dict[str, Quantity] = {}
-    s, kernels = layout.value_bytes, layout.kernels
+    s = layout.value_bytes
+    kernels = layout.kernels._replace(adapters=adapters(model, layout, notation))
     parts, n_tp = shapes(model, s, kernels, notation.letter), _sharing_tokens(model, notation)
     for part, like in parts.items():
         inside = part not in OUTSIDE
@@ -371,16 +396,30 @@ def _measured(model: Model, B: Quantity, T: Quantity, layout: Layout, notation: 
         rest = dict(zip([CAST_HEAD], head, strict=False)) | rest
     if layout.recompute == "full":
         rest.pop(of.ROTARY, None)
+    first = None
+    if kernels.adapters is not None and model.table and layout.recompute != "full":
+        less = untrained(model, s, kernels, notation.letter)
+        label = "not kept by the first layer, frozen"
+        first = define("a_first", label, kept(less, B, T, n_tp), "B") if less else None
     window = None
     if layout.attention == "sdpa" and short_windows(model, layout.seq_len):
-        more, less = under_a_window(model, s, kernels, notation.letter)
+        masked = kernels._replace(masked=True)
+        more, less = between(model, of.ATTENTION, s, kernels, masked, notation.letter)
         formula = kept(more, B, T)
         if less:
             formula = formula - kept(less, B, T)
         window = define("a_window", "under a window, one layer", formula, "B")
     block = block_input(model, B, T, layout, notation)
     mask = masks(model, B, T, layout, notation)
-    return Kept(layer, rest, block, window, mask, tuple(_notes(model)))
+    again = {}
+    if kernels.adapters is not None:
+        for part in (of.MLP, of.EXPERTS, of.FINAL_NORM):
+            trained = kernels._replace(adapters=None)
+            more, _ = between(model, part, s, kernels, trained, notation.letter)
+            if more:
+                formula, label = kept(more, B, T, n_tp), f"{part}, what training would have kept"
+                again[part] = define(symbol(part) + "_back", label, formula, "B")
+    return Kept(layer, rest, block, window, first, mask, tuple(_notes(model)), again)
 
 
 def _cast_weights(model: Model, notation: Notation) -> Iterator[Quantity]:
@@ -426,7 +465,7 @@ def _by_korthikanti(
     note = f"layers by Korthikanti et al.'s formula of a GPT block with dropout, {scores}"
     layer = {"GPT block": korthikanti(B, T, d, H, stored, n_tp, share.sequence)}
     block = block_input(model, B, T, layout, notation)
-    return Kept(layer, rest, block, None, masks(model, B, T, layout, notation), (note,))
+    return Kept(layer, rest, block, None, None, masks(model, B, T, layout, notation), (note,))
 
 
 def _notes(model: Model) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from napkin.accounting.operations import RANDOM_STATE, Kernels
 from napkin.record import Record
 from napkin.specs.optimizers import Optimizer, Precision
+from napkin.specs.quantization import Quantization
 
 
 class Degrees(Record):
@@ -26,6 +27,15 @@ class Degrees(Record):
 UNDIVIDED = Degrees()
 
 
+class Tuning(Record):
+    """A frozen model with adapters: the precision of the layout is theirs."""
+
+    rank: int
+    targets: tuple[str, ...]  # none: every linear layer of the blocks
+    base: Precision
+    stored: Quantization | None  # as what its linear layers are, None: as the base
+
+
 class Layout(Record):
     """All that decides what one GPU holds, but for the model."""
 
@@ -46,6 +56,12 @@ class Layout(Record):
     autocast: bool = False  # bf16 matmuls on fp32 weights
     random_state: int = RANDOM_STATE  # 0 on a CPU
     degrees: Degrees = UNDIVIDED
+    tuning: Tuning | None = None
+
+    @property
+    def weight_bytes(self) -> int:
+        """Of the model's, where they are not quantised."""
+        return (self.tuning.base if self.tuning else self.precision).weights
 
     @property
     def world(self) -> int:
@@ -55,7 +71,7 @@ class Layout(Record):
     @property
     def value_bytes(self) -> int:
         """Of one value of the forward pass."""
-        return 2 if self.autocast else self.precision.weights
+        return 2 if self.autocast else self.weight_bytes
 
     @property
     def kernels(self) -> Kernels:

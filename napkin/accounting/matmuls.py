@@ -49,19 +49,24 @@ def _alike(a: Linear, b: Linear) -> bool:
 
 def _matmul(group: list[Linear]) -> Matmul:
     first = group[0]
-    suffix, whose = WHOSE.get(first.part, ("", ""))
-    symbol = "".join(each.symbol for each in group)
+    _, whose = WHOSE.get(first.part, ("", ""))
     name = (" and " if first.fused else ", ").join(each.name for each in group)
     widths = [_value(each.outputs) for each in group]
     layers = 1 if first.layers is None else int(first.layers.value)
     return Matmul(
-        symbol + suffix,
+        symbol_of(group),
         name + whose,
         _value(first.inputs),
         sum(widths) if first.fused else widths[0],
         layers if first.fused else layers * len(group),
         of_experts=first.copies is not None,
     )
+
+
+def symbol_of(group: list[Linear]) -> str:
+    """As in W_q: the letters of its linear layers."""
+    suffix, _ = WHOSE.get(group[0].part, ("", ""))
+    return "".join(each.symbol for each in group) + suffix
 
 
 def _value(sizes: Product) -> int:

@@ -21,9 +21,11 @@ def working(step: Step, layout: Layout) -> tuple[Quantity, ...]:
     unborn = None if step.states.gradients in alive else terms[GRADIENTS]
     state = _state(s, unborn, step, layout)
     others = _few([q for q in alive if q not in step.states.all])
-    if not others:
+    frozen = () if step.states.frozen is None else (step.states.frozen,)
+    if not others and not frozen:
         return s, *state
-    return s, *state, *others, define("peak", "the sum", total((state[-1], *others)), "B")
+    whole = total((*frozen, state[-1], *others))
+    return *frozen, s, *state, *others, define("peak", "the sum", whole, "B")
 
 
 def _state(
@@ -34,7 +36,7 @@ def _state(
     label = "training state" if unborn is None else "state at the peak"
     N = step.params.N
     if step.params.experts is not None:
-        kinds = [kind for kind in step.states.all if kind in step.peak.alive]
+        kinds = [kind for kind in step.states.trained if kind in step.peak.alive]
         return (define("S", label, total(kinds), "B"),)
     there = s if unborn is None else s - unborn
     ranks = {name: shared(layout, STAGES.get(name, 1), TRACED) for name in held}

@@ -14,7 +14,7 @@ from napkin.accounting.notation import letter
 from napkin.accounting.sums import Product
 from napkin.quantity import Quantity
 from napkin.record import Record
-from napkin.specs.activations import KEPT
+from napkin.specs.activations import BY_OUTPUT, KEPT
 from napkin.specs.model import Experts, Head, Latent, Mlp, Model, Norm, Rotary, Stack
 
 Size = Callable[..., Quantity]  # symbol, label, value; where it is from, but for the model
@@ -43,6 +43,15 @@ class Value(Record):
     per: str = "token"
 
 
+class Adapters(NamedTuple):
+    """Low-rank pairs of matrices beside frozen matmuls (LoRA 2106.09685), which alone are
+    trained."""
+
+    r: Quantity
+    beside: frozenset[tuple[str, str]]  # part and name of each that has a pair
+    bytes: int  # of one of their values
+
+
 class Kernels(NamedTuple):
     """How operations are computed, as the switches for experts say."""
 
@@ -53,6 +62,7 @@ class Kernels(NamedTuple):
     scores_again: bool = False  # eager attention's scores are computed once more
     in_fp32: bool = False  # all values: nothing is cast
     random_state: int = RANDOM_STATE
+    adapters: Adapters | None = None  # None: every weight is trained
 
 
 class Operation(Record, kw_only=True):
@@ -95,11 +105,29 @@ class Linear(Operation, kw_only=True):
         return (("bias", self.outputs, 1),) if self.bias else ()
 
     def kept(self, kernels: Kernels) -> tuple[Value, ...]:
-        """Its input; autocast casts one in fp32 for each matmul anew."""
+        """Its input; autocast casts one in fp32 for each matmul anew. Frozen, it needs none, but
+        for an adapter beside it, which peft 0.21 gives a cast of its own."""
+        if kernels.adapters is not None:
+            return self._for_its_adapter(kernels.adapters, kernels.in_fp32)
         if kernels.autocast and self.x.part in (NORMS, FINAL_NORM):
             part = self.x.part if self.layers is None else CASTS
             return (Value(f"input of the {self.name}, cast", part, self.x.size, per=self.x.per),)
         return (self.x,)
+
+    def has(self, adapters: Adapters) -> bool:
+        """A pair of its own: what is fused has one together."""
+        return self.fused != "more" and (self.part, self.name) in adapters.beside
+
+    def _for_its_adapter(self, adapters: Adapters, in_fp32: bool) -> tuple[Value, ...]:
+        if not self.has(adapters):
+            return ()
+        between = Value(
+            f"in the adapter of the {self.name}", self.part, (adapters.r,), adapters.bytes
+        )
+        if adapters.bytes == FP32 and not in_fp32:
+            name = f"input of the {self.name}, cast for its adapter"
+            return Value(name, self.part, self.x.size, FP32, self.x.per), between
+        return self.x, between
 
 
 class Normalise(Operation, kw_only=True):
@@ -117,7 +145,8 @@ class Normalise(Operation, kw_only=True):
         return (("norm", self.width, self.norm.weights),) if self.norm.weights else ()
 
     def kept(self, kernels: Kernels) -> tuple[Value, ...]:
-        """As transformers 5.24 computes it; a fused kernel keeps its input and 1/rms."""
+        """As transformers 5.24 computes it; a fused kernel keeps its input and 1/rms. Where its
+        weights are frozen, no gradient of them needs what was normalised."""
 
         def one(name: str, size: Product, bytes: int | None = FP32, per: str = "") -> Value:
             return Value(f"{self.name}, {name}", self.part, size, bytes, per or self.x.per)
@@ -128,6 +157,11 @@ class Normalise(Operation, kw_only=True):
         if kernels.norm == "fused" and self.part != HEAD_NORMS:
             return self.x, scale
         x = one("input", self.x.size)
+        if kernels.adapters is not None:
+            more = (
+                (one("1 + weight", self.width, per="model"),) if self.norm.kind == "rms+1" else ()
+            )
+            return x, scale, *more
         if self.norm.kind == "rms":
             return x, one("normalised", self.x.size, FP32 if kernels.autocast else None), scale
         normalised = one("normalised", self.x.size)
@@ -160,10 +194,12 @@ class Attention(Operation, kw_only=True):
         """Flash attention keeps queries, keys, values, the output and the log-sum-exp (2205.14135);
         eager attention its scores; sdpa, given a mask, the mask. The latter two have keys and
         values for every head."""
+        # What it hands on, the output's matmul needs where it is trained.
+        out = () if kernels.adapters is not None else (self.merged,)
         if kernels.attention == "eager" and kernels.scores_again:
-            return self.queries, self.keys, self.values, self.merged
+            return self.queries, self.keys, self.values, *out
         if kernels.attention == "eager":
-            return self.queries, *self._for_every_head(), self.merged, *self.scores(kernels)
+            return self.queries, *self._for_every_head(), *out, *self.scores(kernels)
         sums = Value("log-sum-exp", self.part, (self.H,), FP32)
         random = Value("random state", self.part, (), kernels.random_state, "model")
         inputs: tuple[Value, ...] = (self.queries, self.keys, self.values, *self.buffer)
@@ -171,7 +207,7 @@ class Attention(Operation, kw_only=True):
             if self.copies:
                 inputs = self.queries, *self._for_every_head()
             inputs = *inputs, Value("mask", self.part, per="pair")
-        return *inputs, self.attended, self.merged, sums, random
+        return *inputs, self.attended, *out, sums, random
 
     def _for_every_head(self) -> tuple[Value, Value]:
         keys, values = (
@@ -208,12 +244,17 @@ class Rotate(Operation, kw_only=True):
 
 
 class Activation(Operation, kw_only=True):
-    """The function between two matmuls; it keeps `inside` tensors of its input's size."""
+    """The function between two matmuls; it keeps `inside` tensors of its input's size, or its
+    output, which a matmul that is trained keeps anyway."""
 
     x: Value
+    y: Value
     inside: int
+    by_output: bool
 
     def kept(self, kernels: Kernels) -> tuple[Value, ...]:
+        if self.by_output and kernels.adapters is not None:
+            return (self.y,)
         more = range(1, self.inside)
         inner = (Value(f"{self.name}, inside", self.part, self.x.size) for _ in more)
         return (self.x, *inner) if self.inside else ()
@@ -545,7 +586,9 @@ class _Writer:
         experts: tuple[Quantity, Quantity] | None = None,
     ) -> Iterator[Operation]:
         """Two matmuls, or three where it is gated; of E experts, k for each token."""
-        d, keeps, rows = self.d, KEPT[mlp.activation], () if experts is None else experts[1:]
+        d, rows = self.d, () if experts is None else experts[1:]
+        kind = mlp.activation
+        keeps: dict[str, Any] = {"inside": KEPT[kind], "by_output": kind in BY_OUTPUT}
         bias: dict[str, Any] = {"bias": mlp.bias}
         if experts is not None:
             bias |= {"copies": experts[0], "taken": experts[1]}
@@ -556,12 +599,12 @@ class _Writer:
             first, more = ("first", "more") if mlp.fused else ("", "")
             yield self.linear("", "gate", part, (d,), (F,), x, gate, layers, fused=first, **bias)
             yield self.linear("up", "up", part, (d,), (F,), x, up, layers, fused=more, **bias)
-            yield Activation(name="activation", x=gate, inside=keeps, **of)
+            yield Activation(name="activation", x=gate, y=activated, **keeps, **of)
             yield Gate(name="product", gate=activated, up=up, **of)
         else:
             inner = activated
             yield self.linear("up", "up", part, (d,), (F,), x, up, layers, **bias)
-            yield Activation(name="activation", x=up, inside=keeps, **of)
+            yield Activation(name="activation", x=up, y=activated, **keeps, **of)
         yield self.linear("down", "down", part, (F,), (d,), inner, y, layers, **bias)
 
     def experts(self, experts: Experts, x: Value, y: Value, L: Quantity) -> Iterator[Operation]:

@@ -9,7 +9,8 @@ context (2310.01889).
 from collections.abc import Iterator
 from functools import lru_cache
 
-from napkin.accounting.activations import short_windows, unmeasured
+from napkin.accounting.activations import short_windows
+from napkin.accounting.errors import unmeasured
 from napkin.accounting.layout import Degrees, Layout
 from napkin.accounting.notation import IN_FULL, PLAIN, TRACED, Notation
 from napkin.accounting.parameters import parameters

@@ -2,20 +2,24 @@
 what a training step needs beside them."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
+from napkin.accounting import adapters
 from napkin.accounting import operations as of
+from napkin.accounting.errors import unmeasured
 from napkin.accounting.layout import Degrees, Layout
 from napkin.accounting.matmuls import groups
 from napkin.accounting.memory import split
-from napkin.accounting.notation import TRACED, Notation
+from napkin.accounting.notation import PLAIN, TRACED, Notation, letter
 from napkin.accounting.operations import Linear, operations
 from napkin.accounting.parameters import PARAM, parameters
+from napkin.accounting.quantised import quantised
 from napkin.accounting.sums import Term, collected, product, total
 from napkin.quantity import Quantity, coefficient, define
 from napkin.record import Record
 from napkin.specs.model import Model, Stack
 from napkin.specs.optimizers import terms
+from napkin.specs.quantization import Quantization
 
 TWO_BLOCKS = coefficient(2, "1", "2 = now + next")
 TWO_PARTS = coefficient(2, "1", "2 = head + look-up")
@@ -31,16 +35,24 @@ STAGES = {WEIGHTS: 3, GRADIENTS: 2}  # of ZeRO, from which on ranks share it; al
 class States(Record):
     """In B of one GPU; None is what the recipe does not have."""
 
-    weights: Quantity
+    weights: Quantity  # that are trained
     gradients: Quantity
     master: Quantity | None
     optimizer: Quantity | None
     terms: Mapping[str, Quantity]  # B/param by kind
+    frozen: Quantity | None = None  # weights that are not trained
+    paged: Quantity | None = None  # optimizer state in the host's memory
 
     @property
     def all(self) -> tuple[Quantity, ...]:
-        kinds = (self.weights, self.master, self.gradients, self.optimizer)
+        """On the GPU."""
+        kinds = (self.frozen, self.weights, self.master, self.gradients, self.optimizer)
         return tuple(kind for kind in kinds if kind is not None)
+
+    @property
+    def trained(self) -> tuple[Quantity, ...]:
+        """On the GPU, but for what is frozen."""
+        return tuple(kind for kind in self.all if kind is not self.frozen)
 
 
 def shared(layout: Layout, stage: int, notation: Notation) -> Quantity | None:
@@ -75,8 +87,8 @@ def _of_experts(ranks: int, degrees: Degrees, notation: Notation) -> Quantity:
 
 
 class Held(Record):
-    """Parameters of one GPU, in param: all, and the experts among them where ranks hold
-    different ones, which fewer ranks share."""
+    """Parameters of one GPU that are trained, in param: all, and the experts among them where
+    ranks hold different ones, which fewer ranks share."""
 
     N: Quantity
     experts: Quantity | None = None
@@ -102,7 +114,15 @@ class Held(Record):
 def held(
     model: Model | Stack | None, N: Quantity, layout: Layout, notation: Notation = TRACED
 ) -> Held:
-    """What one GPU holds, N parameters in all."""
+    """What one GPU trains, of N parameters in all."""
+    if layout.tuning is not None:
+        assert isinstance(model, Model)
+        which = adapters.chosen(model, layout.tuning.targets)
+        if not which:
+            raise unmeasured("lora_targets", f"{model.name} has none of them on every stage")
+        r = letter(*adapters.RANK, layout.tuning.rank, "--lora-rank")
+        N_lora = adapters.parameters_of(r, which)
+        return Held(notation.known(N_lora) if notation is PLAIN else N_lora)
     if layout.degrees.ep == 1 or layout.ranks == 1 or not isinstance(model, Model):
         return Held(N)
     of_experts = [
@@ -128,13 +148,63 @@ def states(held: Held, layout: Layout, source: str, notation: Notation = TRACED)
     def kind(symbol: str, label: str, bytes: Quantity, stage: int = 1) -> Quantity:
         return held.split(symbol, label, bytes, layout, stage, notation)
 
+    optimizer = kind("O", "optimizer state", total(moments)) if moments else None
+    is_paged = layout.optimizer.paged
+    on_gpu = {name: q for name, q in each.items() if not (is_paged and q in moments)}
     return States(
         kind("W", "weights", each[WEIGHTS], STAGES[WEIGHTS]),
         kind("G", "gradients", each[GRADIENTS], STAGES[GRADIENTS]),
         kind("W_32", "fp32 master weights", each[MASTER]) if MASTER in each else None,
-        kind("O", "optimizer state", total(moments)) if moments else None,
-        each,
+        None if is_paged else optimizer,
+        on_gpu,
+        paged=optimizer if is_paged else None,
     )
+
+
+def frozen(model: Model, N: Quantity, layout: Layout, notation: Notation) -> Quantity | None:
+    """W_0 in B: the weights of a model that adapters leave as they are, quantised where
+    bitsandbytes would; None where all are trained."""
+    if layout.tuning is None:
+        return None
+    ranks, label = shared(layout, STAGES[WEIGHTS], notation), "frozen weights"
+    w = _frozen_bytes(layout.weight_bytes, notation)
+    N_q = _quantised(model, layout, notation)
+    if N_q is None:
+        return split("W_0", label, w * N, ranks)
+    assert layout.tuning.stored is not None
+    q = _stored(layout.tuning.stored, notation)
+    return split("W_0", label, q * N_q + w * (N - N_q), ranks)
+
+
+@cache  # one quantity of one answer
+def _frozen_bytes(size: int, notation: Notation) -> Quantity:
+    return notation.given("w_0", "bytes of a frozen weight", size, "B/param", "--precision")
+
+
+@lru_cache(maxsize=256)
+def _stored(how: Quantization, notation: Notation) -> Quantity:
+    """q in B/param, scales in it."""
+    label = f"bytes of a {how.precision} weight"
+    return notation.given("q", label, how.bits / 8, "B/param", "--quantize")
+
+
+def _quantised(model: Model, layout: Layout, notation: Notation) -> Quantity | None:
+    """N_q in param, where some are."""
+    assert layout.tuning is not None
+    how, label = layout.tuning.stored, "weights that are quantised"
+    if how is None:
+        return None
+    return notation.given("N_q", label, quantised(model, how), "param", model.name)
+
+
+def at_work(model: Model, layout: Layout, notation: Notation) -> Quantity | None:
+    """The largest quantised matrix as the values are, in which bitsandbytes multiplies it."""
+    if layout.tuning is None or layout.tuning.stored is None:
+        return None
+    sites = [o.weights for site in adapters.sites(model) for o in site.linear]
+    largest = max((PARAM * product(weights) for weights in sites), key=lambda q: q.value)
+    formula = _frozen_bytes(layout.weight_bytes, notation) * notation.known(largest)
+    return define("W_deq", "largest matrix, dequantised", formula, "B")
 
 
 def buckets(held: States, layout: Layout) -> Quantity | None:
@@ -234,8 +304,13 @@ def gathered(counted: Counts, layout: Layout, notation: Notation = TRACED) -> Qu
     of what is in no block, which it keeps."""
     if shared(layout, 3, notation) is None:
         return None
-    w = notation.given("w", "bytes of a weight", layout.precision.weights, "B/param", "--precision")
+    w = notation.given("w", "bytes of a weight", layout.weight_bytes, "B/param", "--precision")
     blocks = TWO_BLOCKS * counted.layer
+    if layout.tuning is not None and layout.tuning.stored is not None:
+        # Blocks are gathered as they are stored.
+        formula = _stored(layout.tuning.stored, notation) * blocks
+        formula = formula if counted.root is None else formula + w * counted.root
+        return define("Z", "gathered weights", formula, "B")
     formula = w * (blocks if counted.root is None else blocks + counted.root)
     return define("Z", "gathered weights", formula, "B")
 
@@ -251,10 +326,17 @@ class Gradients(Record):
 
 
 def gradients(
-    model: Model, counted: Counts, held: States, layout: Layout, notation: Notation = TRACED
+    model: Model,
+    params: Held,
+    counted: Counts,
+    held: States,
+    layout: Layout,
+    notation: Notation = TRACED,
 ) -> Gradients:
     """What there is of them at the moments of a backward pass."""
     ranks, g = shared(layout, STAGES[GRADIENTS], notation), held.terms[GRADIENTS]
+    if layout.tuning is not None:
+        return _of_adapters(model, params, g, ranks, notation)
     head = tied = down = unshared = None
     if counted.output is not None:
         head = split("G_head", "gradient of the head", g * counted.output, ranks)
@@ -274,6 +356,19 @@ def gradients(
         down = define("G_down", "gradient of the last matrix", g * weights, "B")
     late = split("G_late", "gradients but the first layer's", g * left, ranks)
     return Gradients(head, late, down, tied, unshared)
+
+
+def _of_adapters(
+    model: Model, params: Held, g: Quantity, ranks: Quantity | None, notation: Notation
+) -> Gradients:
+    """Every layer has as many; those of one are small."""
+    L = notation.letter("L", "layers", model.layers)
+    left = g * (params.N - params.N / L)
+    late = split("G_late", "gradients but the first layer's", left, ranks)
+    unshared = None
+    if ranks is not None:
+        unshared = define("G_block", "gradients of a block", g * params.N / L, "B")
+    return Gradients(None, late, None, None, unshared)
 
 
 @lru_cache(maxsize=256)

@@ -61,14 +61,17 @@ def step(
     a pipeline has several. Raises NapkinError for layers never measured."""
     params = states.held(model, N, layout, notation)
     held = states.states(params, layout, source, notation)
+    if isinstance(model, Model):
+        held = held.replace(frozen=states.frozen(model, N, layout, notation))
     if model is None:
         return Step(params, held, (_fullest((), "states", "", [held.all]),))
-    always = (held.weights, held.master, held.optimizer, states.buckets(held, layout))
+    buckets = states.buckets(held, layout)
+    always = (held.frozen, held.weights, held.master, held.optimizer, buckets)
     passes: _Stack | _Transformer
     if isinstance(model, Stack):
         passes = _Stack(model, layout, held, notation)
     else:
-        passes = _Transformer(model, N, layout, held, notation, in_flight)
+        passes = _Transformer(model, N, params, layout, held, notation, in_flight)
     cast = states.cast_gradients(params, layout, notation)
     buffers = states.step_buffers(model, params, layout, source, notation)
     moments: Passes = (
@@ -79,7 +82,7 @@ def step(
     )
     alive = _there(always)
     phases = tuple([_fullest(alive, *each) for each in moments])
-    temporaries = _there((always[3], cast, buffers))
+    temporaries = _there((buckets, cast, buffers))
     return Step(params, held, phases, passes.A, passes.loss, temporaries, passes.notes)
 
 
@@ -124,6 +127,7 @@ class _Transformer:
         self,
         model: Model,
         N: Quantity,
+        params: Held,
         layout: Layout,
         held: States,
         notation: Notation,
@@ -157,7 +161,8 @@ class _Transformer:
             self.scores = act.Scores(model, B, T, layout, notation)
         self.inside = act.inside_layer(model, B, T, layout, notation)
         counts = states.counts(model, N, notation)
-        self.gradients = states.gradients(model, counts, held, layout, notation)
+        self.gradients = states.gradients(model, params, counts, held, layout, notation)
+        self.dequantised = states.at_work(model, layout, notation)
         before = held.gradients if layout.grad_accum > 1 else None
         Z = states.gathered(counts, layout, notation)
         backward = self._recomputing(before) if again else self._backward(before)
@@ -166,13 +171,20 @@ class _Transformer:
         self.passes = (
             ("forward", "2N", [(*moment, Z, before) for moment in self._forward(again)]),
             ("loss", "", [(self.A, self.loss, Z, before)]),
-            ("backward", "6N" if again else "4N", [(*moment, Z) for moment in backward]),
+            ("backward", self._backward_flop(again), [(*moment, Z) for moment in backward]),
         )
+
+    def _backward_flop(self, again: bool) -> str:
+        """Frozen weights have no gradients; blocks may be computed once more."""
+        times = (4 if self.layout.tuning is None else 2) + (2 if again else 0)
+        return f"{times}N"
 
     def _in_layers(self) -> Quantity:
         """What all layers keep, some of them more: under a window."""
         parts = tuple(self.kept.layer.values())
         in_layers = self.L * total(_together("a_layer", "activations of a layer", parts))
+        if self.kept.first is not None:
+            in_layers = in_layers - self.kept.first
         if self.kept.window is None:
             return in_layers
         short = act.short_windows(self.model, self.layout.seq_len)
@@ -191,10 +203,11 @@ class _Transformer:
             moments.append((self.A, define("A_casts", "cast weights of all layers", casts, "B")))
         return moments
 
-    def _in_layer(self) -> Iterator[tuple[Quantity, Quantity | None]]:
+    def _in_layer(self) -> Iterator[Moment]:
         """What is at work in a layer, with the gradient that its MLP's way back begins with."""
         for place, inside in self.inside.items():
-            yield inside, self.gradients.down if place in MLPS else None
+            down = self.gradients.down if place in MLPS else None
+            yield inside, down, self.kept.frozen.get(place)
 
     def _half_of_norms(self) -> list[Quantity]:
         """Those of the attention, or of the MLP."""
@@ -212,12 +225,13 @@ class _Transformer:
         label = "kept by the layers"
         in_layers = define("A_layers", label, self.in_layers, "B")
         early = self.gradients.head if before is None else before
-        rest = (early, self.gradients.unshared)
+        rest = (early, self.gradients.unshared, self.dequantised)
         moments: list[Moment] = []
         if of.FINAL_NORM in self.kept.rest:
             norm = act.inside_norm(self.model, self.B * self.T, self.notation)
-            moments.append((in_layers, self.kept.rest[of.FINAL_NORM], norm, *rest))
-        moments += [(in_layers, inside, down, *rest) for inside, down in self._in_layer()]
+            back = self.kept.frozen.get(of.FINAL_NORM)
+            moments.append((in_layers, self.kept.rest[of.FINAL_NORM], norm, back, *rest))
+        moments += [(in_layers, *inside, *rest) for inside in self._in_layer()]
         if self.scores is None:
             return moments
         again = None
@@ -243,9 +257,10 @@ class _Transformer:
             ("A_one", "one input, its layer again", kept.block, gradients.late),
         ):
             waiting = self.waiting if inputs is kept.block else None
-            rest = (kept.mask, there if before is None else before, gradients.unshared, waiting)
+            there = there if before is None else before
+            rest = (kept.mask, there, gradients.unshared, waiting, self.dequantised)
             one = define(symbol, label, total((inputs, *kept.largest_layer)), "B")
-            moments += [(one, inside, down, *rest) for inside, down in in_layer]
+            moments += [(one, *inside, *rest) for inside in in_layer]
             if softmax is not None:
                 left = define(f"{symbol}_attn", label, total((inputs, *without_mlp)), "B")
                 moments.append((left, softmax, *rest))

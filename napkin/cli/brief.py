@@ -31,7 +31,7 @@ def _rank(option: Option) -> int:
     """Inputs before what is assumed, what few need last."""
     if option.positional:
         return 0
-    if option.panel in (options.DIVIDED, options.EXPERT, options.SERVING):
+    if option.panel in (options.TUNING, options.DIVIDED, options.EXPERT, options.SERVING):
         return 3
     return {None: 1, options.OUTPUT: 4}.get(option.panel, 2)
 

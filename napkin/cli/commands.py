@@ -58,6 +58,7 @@ COMMANDS = {
         (
             *(SUBJECT, "model", "params", "gpus", "fit", "exit_code", "hardware", "memory"),
             *("precision", "optimizer", "bytes_per_param", "zero", "micro_batch", "seq_len"),
+            *("lora_rank", "lora_targets", "quantize"),
             *("grad_accum", "tp", "pp", "cp", "ep"),
             *("recompute", "attention", "norm", "step", "chunked_loss", "bucket_view"),
             *("activations", "sequence_parallel", "virtual_stages", "imbalance"),
@@ -70,8 +71,8 @@ COMMANDS = {
         "Forward and backward by part, and what every MFU convention makes of it.",
         (examples.FLOPS, "napkin flops --model llama:L=32,d=4096,H=32,kv=8,ff=14336,V=128256"),
         (
-            *(SUBJECT, "model", "seq_len", "global_batch", "tokens", "recompute", "lora_rank"),
-            "check",
+            *(SUBJECT, "model", "seq_len", "global_batch", "tokens", "recompute"),
+            *("lora_rank", "lora_targets", "check"),
         ),
     ),
     "tensor": Entry(

@@ -27,6 +27,7 @@ ASSUMED, OUTPUT, EXPERT, SERVING, DIVIDED = (
     *("What is assumed", "Output"),
     *("For experts", "To serve instead", "The model divided over GPUs"),
 )
+TUNING = "Adapters on a frozen model"
 RATE, STEP_TIME, RUN, RAW = (
     "A rate",
     "or the time of a step (an optimizer step of all GPUs)",
@@ -185,7 +186,13 @@ OPTIONS = {
         "COUNT", "Sequences per optimizer step, or '4M tokens': the FLOP of a step too."
     ),
     "flops recompute": Option(RECOMPUTE, "What is computed twice: the attention, every block."),
-    "lora_rank": Option("R", "The base frozen, adapters on every linear layer: 16."),
+    "lora_rank": Option("R", "The base frozen, adapters of this rank: 16.", TUNING),
+    "lora_targets": Option(
+        "NAMES",
+        "Beside which linear layers: q_proj,v_proj, or letters of qkvoguw (default all).",
+        TUNING,
+    ),
+    "quantize": Option("nf4|int8", "The frozen linear layers, as bitsandbytes has them.", TUNING),
     "flops check": Option("", "Build the model with transformers, count it with torch, show both."),
     "mfu recompute": Option(RECOMPUTE, "Recomputation of activations: shows HFU, leaves MFU."),
     "tokens_per_second": Option("COUNT", "Tokens per second of all --gpus together.", RATE),

@@ -5,7 +5,8 @@ from functools import partial
 from math import ceil
 
 from napkin import parsing, units
-from napkin.accounting import compute, flop_per_token, lora
+from napkin.accounting import adapters, compute, flop_per_token, lora
+from napkin.accounting.errors import Unmeasured
 from napkin.accounting.flop_per_token import AttentionCost, Pass, attention, training
 from napkin.accounting.parameters import Parameters, parameters
 from napkin.errors import NapkinError
@@ -22,7 +23,7 @@ from napkin.specs.model import Model, Stack
 EXACT = "exact_full"
 # Of csv: inputs, then the result.
 COLUMNS = (
-    *("model", "seq_len", "global_batch", "tokens", "recompute", "lora_rank"),
+    *("model", "seq_len", "global_batch", "tokens", "recompute", "lora_rank", "lora_targets"),
     *("params", "active_params", "matmul_params", "forward_per_token", "backward_per_token"),
     *(f"training_per_token.{name}" for name in CONVENTIONS),
     *("recomputed_per_token", "adapter_params", "computed_per_token", "per_step", "per_run"),
@@ -39,6 +40,7 @@ def flops(
     tokens: Text | None = None,
     recompute: str | None = None,
     lora_rank: Text | None = None,
+    lora_targets: str | None = None,
     check: bool = False,
 ) -> Answer:
     """Parameters, and FLOP per token forward, backward and in training by every convention.
@@ -51,7 +53,7 @@ def flops(
     length, source, warnings = workload.sequence(shape, seq_len)
     T = given("T", "sequence length", length, "token/seq", source)
     parts, cost = parameters(shape), attention(shape, T)
-    through, inputs = _through(shape, cost, recompute, lora_rank)
+    through, inputs = _through(shape, cost, recompute, lora_rank, lora_targets)
     totals, of = _totals(through.f, T, global_batch, tokens)
     by_name = training(shape, parts, cost)
     result = {
@@ -81,13 +83,19 @@ def flops(
 
 
 def _through(
-    shape: Model | Stack, cost: AttentionCost, recompute: str | None, lora_rank: Text | None
+    shape: Model | Stack,
+    cost: AttentionCost,
+    recompute: str | None,
+    lora_rank: Text | None,
+    lora_targets: str | None,
 ) -> tuple[Pass, Inputs]:
     """The way that the options choose, and they themselves."""
     again = (
         "none" if recompute is None else options.choice("recompute", recompute, workload.RECOMPUTE)
     )
     if lora_rank is None:
+        if lora_targets is not None:
+            raise options.error("lora_targets", "goes with --lora-rank")
         if again == "none":
             through = flop_per_token.plain(shape, cost)
         else:
@@ -96,12 +104,19 @@ def _through(
                 return flop_per_token.recomputing(shape, cost, how)
 
             through = options.read("recompute", again, recomputing)
-        return through, {"recompute": again, "lora_rank": None}
+        return through, {"recompute": again, "lora_rank": None, "lora_targets": None}
     if again != "none":
         raise options.error("recompute", "is not counted with --lora-rank yet; leave it out")
     r = options.quantity("lora_rank", lora_rank, parsing.whole, "rank", "rank of the adapters", "1")
-    through = options.read("lora_rank", r, lambda rank: lora.adapted(shape, cost, rank))
-    return through, {"recompute": again, "lora_rank": r.value}
+    words = adapters.targets("all" if lora_targets is None else lora_targets)
+    try:
+        through = lora.adapted(shape, cost, r, words)
+    except Unmeasured as error:
+        raise options.error(error.setting, str(error)) from None
+    except NapkinError as error:
+        raise options.error("lora_rank", str(error)) from None
+    named = " ".join(words) or "all"
+    return through, {"recompute": again, "lora_rank": r.value, "lora_targets": named}
 
 
 def _totals(

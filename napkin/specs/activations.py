@@ -27,3 +27,6 @@ KEPT = {
     "swish": 1,
     "tanh": 0,
 }
+
+# Of those that keep no more, whose derivative follows from their output.
+BY_OUTPUT = ("relu", "sigmoid", "tanh")

@@ -32,6 +32,16 @@ PRECISIONS = {
 }
 
 
+# Of adapters on a frozen model of the recipe's weights. peft 0.21 trains them in fp32 where those
+# are in bf16, unless autocast_adapter_dtype says otherwise.
+ADAPTERS = {
+    "mixed": Precision(4, 4, 0, 4),
+    "fp32": Precision(4, 4, 0, 4),
+    "bf16": Precision(2, 2, 0, 2),
+    "bf16-fp32-moments": Precision(2, 2, 0, 4),
+}
+
+
 class Optimizer(Record):
     """The moments kept per parameter, and what a reader must know about them."""
 
@@ -42,6 +52,7 @@ class Optimizer(Record):
     loop: int = 3  # or, tensor by tensor, copies of the largest one,
     fused: bool = False  # or, in one kernel, nothing
     hidden_only: bool = False  # tables and head are stepped by another
+    paged: bool = False  # its state is in the host's memory
 
 
 _ADAM = (("m", "first moment"), ("v", "second moment"))
@@ -58,6 +69,15 @@ OPTIMIZERS = {
         foreach=0,
         loop=0,
         fused=True,
+    ),
+    "paged-adam8bit": Optimizer(
+        _ADAM,
+        _BLOCKWISE_8BIT,
+        "paged: 8-bit moments in the host's memory, where the driver moves them to and fro",
+        foreach=0,
+        loop=0,
+        fused=True,
+        paged=True,
     ),
     "sgd": Optimizer((), note="plain SGD keeps no state", foreach=0, loop=0, fused=True),
     "momentum": Optimizer((("m", "momentum"),), foreach=0, loop=0, fused=True),

@@ -145,8 +145,20 @@ def stepped(
     if "full" in how:
         kwargs = {"use_reentrant": False}
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs=kwargs)
-    stepping = made(optimizer)(list(model.parameters()))
-    for each in model.parameters():
+    return stepped_of(model, made(optimizer), B, T, is_autocast="amp" in how)
+
+
+def stepped_of(
+    model: Any,
+    of: Callable[[Any], torch.optim.Optimizer],
+    B: int,
+    T: int,
+    is_autocast: bool = False,
+) -> dict[str, int]:
+    """The same of a model that is there, as far as it is trained."""
+    trained = [each for each in model.parameters() if each.requires_grad]
+    stepping = of(trained)
+    for each in trained:
         each.grad = torch.zeros_like(each)
     stepping.step()
     stepping.zero_grad(set_to_none=True)
@@ -160,7 +172,7 @@ def stepped(
                 if isinstance(value, torch.Tensor):
                     living.meet(value)
         living.look()
-        with torch.autocast("cpu", torch.bfloat16, enabled="amp" in how):
+        with torch.autocast("cpu", torch.bfloat16, enabled=is_autocast):
             loss = model(input_ids=ids, labels=ids, use_cache=False).loss
         forward = living.look()
         loss.backward()

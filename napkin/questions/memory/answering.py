@@ -87,7 +87,7 @@ def result_of(
 def _by_kind(step: Step) -> dict[str, float | None]:
     held, without_model = step.states, step.activations is None
     return {
-        "weights": held.weights.value,
+        "weights": sum(q.value for q in (held.weights, held.frozen) if q is not None),
         "master_weights": 0 if held.master is None else held.master.value,
         "gradients": held.gradients.value,
         "optimizer": 0 if held.optimizer is None else held.optimizer.value,

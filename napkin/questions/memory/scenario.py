@@ -1,11 +1,13 @@
 """What `memory` is asked: the model or its parameters, the layout, and what was assumed."""
 
+from functools import cache
 from math import lcm
 
 from napkin import parsing
-from napkin.accounting import stages, step
-from napkin.accounting.activations import Unmeasured, short_windows, usual_attention
-from napkin.accounting.layout import UNDIVIDED, Degrees, Layout
+from napkin.accounting import adapters, stages, step
+from napkin.accounting.activations import short_windows, usual_attention
+from napkin.accounting.errors import Unmeasured
+from napkin.accounting.layout import UNDIVIDED, Degrees, Layout, Tuning
 from napkin.accounting.notation import PLAIN, TRACED, Notation, as_input
 from napkin.accounting.parameters import parameters
 from napkin.accounting.step import Step
@@ -19,8 +21,10 @@ from napkin.questions.examples import MEMORY
 from napkin.questions.machines import machines
 from napkin.questions.options import Text
 from napkin.record import Record
-from napkin.specs import models, optimizers
+from napkin.specs import models, optimizers, quantization
 from napkin.specs.model import LANGUAGE, Model, Stack
+from napkin.specs.optimizers import Precision
+from napkin.specs.quantization import BITSANDBYTES, Quantization
 
 DEFAULT_PRECISION, DEFAULT_OPTIMIZER = "mixed", "adamw"
 STEPS = ("foreach", "fused", "loop")
@@ -59,6 +63,9 @@ class Settings(options.Settings):
     precision: str | None = None
     optimizer: str | None = None
     bytes_per_param: Text | None = None
+    lora_rank: Text | None = None
+    lora_targets: str | None = None
+    quantize: str | None = None
     zero: Text | None = None
     tp: Text | None = None
     pp: Text | None = None
@@ -171,7 +178,8 @@ def read(asked: Settings) -> Scenario:
     if gpus * where.devices % fewest:
         raise options.error("gpus", _not_whole(gpus * where.devices, degrees, fewest))
     ranks = gpus * where.devices // (degrees.tp * degrees.pp)
-    setup = Layout(p, o, ranks, _zero(asked.zero, ranks), degrees=degrees)
+    tuning, p = _tuning(about, asked, precision, p)
+    setup = Layout(p, o, ranks, _zero(asked.zero, ranks), degrees=degrees, tuning=tuning)
     if about is not None:
         setup = _laid_out(about, asked, setup, precision == "amp")
     inputs = {
@@ -181,11 +189,53 @@ def read(asked: Settings) -> Scenario:
         "hardware": where.hardware,
         "precision": precision,
         "optimizer": optimizer,
+        **_inputs_of_tuning(tuning),
         "zero": setup.zero,
         **_inputs_of(degrees),
         **_of_a_model(setup, about is not None),
     }
     return Scenario(about, N, setup, where, precision, optimizer, gpus, inputs)
+
+
+def _tuning(
+    about: Model | Stack | None, asked: Settings, precision: str, p: Precision
+) -> tuple[Tuning | None, Precision]:
+    """Adapters on a frozen model, where they are asked for, and the precision of what is
+    trained."""
+    if asked.lora_rank is None:
+        asked.refuse(("lora_targets",), "goes with --lora-rank")
+        problem = "goes with --lora-rank: what is quantised is frozen; to serve, --inference"
+        asked.refuse(("quantize",), problem)
+        return None, p
+    if not isinstance(about, Model):
+        raise options.error("lora_rank", "needs the --model of a transformer")
+    if precision not in optimizers.ADAPTERS:
+        known = ", ".join(optimizers.ADAPTERS)
+        problem = f"{precision} is no recipe of adapters on a frozen model; write one of {known}"
+        raise options.error("precision", problem)
+    rank = options.read("lora_rank", asked.lora_rank, parsing.whole)
+    if rank > about.d_model:
+        raise options.error("lora_rank", f"{rank:,} is more than d_model, {about.d_model:,}")
+    stored = None
+    if asked.quantize is not None:
+        name = options.choice("quantize", asked.quantize, BITSANDBYTES)
+        stored = _stored(name)
+    words = adapters.targets("all" if asked.lora_targets is None else asked.lora_targets)
+    return Tuning(rank, words, p, stored), optimizers.ADAPTERS[precision]
+
+
+@cache
+def _stored(name: str) -> Quantization:
+    """nf4's scales are quantised too, as in QLoRA (2305.14314, section 3)."""
+    return quantization.asked(name, double=name == "nf4")
+
+
+def _inputs_of_tuning(tuning: Tuning | None) -> Inputs:
+    if tuning is None:
+        return {"lora_rank": None, "lora_targets": None, "quantize": None}
+    stored = None if tuning.stored is None else tuning.stored.precision
+    named = " ".join(tuning.targets) or "all"
+    return {"lora_rank": tuning.rank, "lora_targets": named, "quantize": stored}
 
 
 def _degrees(about: Model | Stack | None, asked: Settings) -> Degrees:
@@ -311,6 +361,7 @@ def _laid_out(about: Model | Stack, asked: Settings, setup: Layout, autocast: bo
         seq_len=1 if isinstance(about, Stack) and asked.seq_len is None else tokens,
         grad_accum=options.read("grad_accum", asked.grad_accum, parsing.whole, degrees.pp),
         degrees=degrees,
+        tuning=setup.tuning,
         step=step,
         bucket_view=options.switch("bucket_view", asked.bucket_view),
         attention=options.choice("attention", asked.attention, ATTENTION, usual),

@@ -9,6 +9,10 @@ LAYERS = {"gpt2": "transformer.h", "gpt_neox": "gpt_neox.layers", "opt": "model.
 USUAL_LAYERS = "model.layers"
 OUTSIDE = {"in": "model.decoder.project_in", "out": "model.decoder.project_out"}
 
+# Where peft 0.21's all-linear means routers and experts too, which are tensors and no modules
+# (its transformers_weight_conversion).
+ALL_HAS_EXPERTS = ("mixtral", "qwen3_moe", "deepseek_v2", "deepseek_v3")
+
 _LLAMA: Mapping[str, tuple[str, ...]] = {
     "q": ("self_attn.q_proj",),
     "kv": ("self_attn.k_proj", "self_attn.v_proj"),

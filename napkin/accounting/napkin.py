@@ -20,8 +20,8 @@ def working(step: Step, layout: Layout) -> tuple[Quantity, ...]:
     s = bytes_per_param(list(terms.values()))
     unborn = None if step.states.gradients in alive else terms[GRADIENTS]
     state = _state(s, unborn, step, layout)
-    others = _few([q for q in alive if q not in step.states.all])
     frozen = () if step.states.frozen is None else (step.states.frozen,)
+    others = _few([q for q in alive if q not in step.states.all], ROWS - len(frozen))
     if not others and not frozen:
         return s, *state
     whole = total((*frozen, state[-1], *others))
@@ -48,10 +48,10 @@ def _state(
     return s_all, define("S", label, s_all * N + (there - s_all) * N / n, "B")
 
 
-def _few(others: Sequence[Quantity]) -> list[Quantity]:
+def _few(others: Sequence[Quantity], rows: int) -> list[Quantity]:
     """As they are, or the largest and the sum of the rest."""
-    if len(others) <= ROWS:
+    if len(others) <= rows:
         return list(others)
-    largest = sorted(others, key=lambda q: q.value, reverse=True)[: ROWS - 1]
+    largest = sorted(others, key=lambda q: q.value, reverse=True)[: rows - 1]
     rest = total([q for q in others if q not in largest])
     return [*(q for q in others if q in largest), define("rest", "what else is alive", rest, "B")]

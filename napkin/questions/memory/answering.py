@@ -9,6 +9,8 @@ from napkin.accounting import memory as formulas
 from napkin.accounting.layout import UNDIVIDED
 from napkin.accounting.napkin import working
 from napkin.accounting.notation import PLAIN
+from napkin.accounting.operations import FP32
+from napkin.accounting.quantised import quantised
 from napkin.accounting.step import Phase, Step
 from napkin.quantity import Quantity
 from napkin.questions.answer import Answer, Bar, Picture, Words, value_of
@@ -17,7 +19,7 @@ from napkin.questions.memory import scenario
 from napkin.questions.memory.scenario import Scenario, Settings
 from napkin.questions.peak import both_readings
 from napkin.questions.workload import too_long
-from napkin.specs.model import Stack
+from napkin.specs.model import Model, Stack
 
 PEAKS = {
     "states": "states alone",
@@ -36,11 +38,12 @@ SERVED = "kv_cache"  # a kind that only serving has
 # Of csv, of training, --fit and serving alike: inputs, then the result.
 COLUMNS = (
     *("params", "model", "gpus", "hardware", "precision", "optimizer", "bytes_per_param", "zero"),
+    *("lora_rank", "lora_targets", "quantize"),
     *("tp", "pp", "cp", "ep", "sequence_parallel", "virtual_stages", "imbalance"),
     *("micro_batch", "seq_len", "grad_accum", "recompute", "attention", "norm", "step"),
     *("chunked_loss", "bucket_view", "activations", "double_quant", "context", "batch"),
     *(f"per_gpu_bytes.{kind}" for kind in (*KINDS, SERVED, "peak")),
-    "peak_phase",
+    *("adapter_params", "host_bytes", "peak_phase"),
     *(f"phases.{phase}.bytes" for phase in PHASES),
     *("capacity_bytes", "verdict", "fits"),
 )
@@ -57,10 +60,12 @@ def answered(asked: Scenario, headline: str = "", settings: Settings | None = No
     peak = step.peak
     total = formulas.peak(PEAKS[peak.name], peak.alive)
     result = result_of(asked.capacity, total.value, peak.name, _by_kind(step), step.phases)
+    result["adapter_params"] = None if asked.setup.tuning is None else step.params.N.value
+    result["host_bytes"] = 0 if step.states.paged is None else step.states.paged.value
     words = partial(_words, asked, step, total, headline, settings)
     # All that the bars name has its row.
     named = {each.symbol: each for phase in step.phases for each in phase.alive}
-    kinds = (*step.states.all, step.activations, step.loss, *step.temporaries)
+    kinds = (*step.states.all, step.states.paged, step.activations, step.loss, *step.temporaries)
     asides = tuple(each for each in kinds if each is not None)
     rows, steps = working(step, asked.setup), (*named.values(), total)
     return Answer("memory", asked.inputs, result, words, steps, asides, COLUMNS, rows)
@@ -109,8 +114,9 @@ def _words(
     verdict, failure, warnings = fits_in(asked.capacity, total.value)
     warnings += _both_readings(asked, total)
     notes = ["states alone: --model shows activations and the phases of a step too"]
-    divided = _divided(asked, step)
-    details = [*verdict, *_others(asked)]
+    tuned, of_adapters = _adapted(asked, step)
+    divided = [*tuned, *_divided(asked, step)]
+    details = [*verdict, *of_adapters, *_others(asked)]
     if asked.about is not None:
         warnings += too_long(asked.about, asked.setup.seq_len)
         notes = []
@@ -127,6 +133,8 @@ def _words(
         notes += asked.about.notes
     if asked.setup.optimizer.note:
         (notes if asked.setup.optimizer.hidden_only else details).append(asked.setup.optimizer.note)
+    if step.states.paged is not None:
+        notes.append(f"in the host's memory, paged: {step.states.paged} of moments a GPU")
     if asked.precision == "amp" and asked.setup.zero == 3 and asked.setup.ranks > 1:
         notes.append(AUTOCAST)
     return Words(
@@ -155,6 +163,29 @@ def _settings(asked: Scenario, step: Step, given: Settings | None) -> str:
         words.append(PEAKS[step.peak.name])
     words.append(room_of(asked.capacity, step.peak.bytes))
     return " · ".join(filter(None, words))
+
+
+def _adapted(asked: Scenario, step: Step) -> tuple[list[str], list[str]]:
+    """What is trained, what is frozen and in how many bits; and what of it few need."""
+    tuning, about = asked.setup.tuning, asked.about
+    if tuning is None or not isinstance(about, Model):
+        return [], []
+    which = ", ".join(tuning.targets) or "every linear layer of the blocks"
+    line = f"LoRA: {step.params.N} of rank {tuning.rank}"
+    more = [f"adapters stand beside {which}"]
+    if tuning.stored is not None:
+        N_q, bits = quantised(about, tuning.stored), units.figures(tuning.stored.bits)
+        rest = asked.N.value - N_q
+        stored = f"{units.count(N_q)} in {tuning.stored.precision} ({bits} bits)"
+        line += f" · {stored}, {units.count(rest)} in {8 * tuning.base.weights}"
+        experts = ", and experts, which bitsandbytes leaves as they are" * (about.moe_layers > 0)
+        more.append(f"not quantised are table, head and norms{experts}")
+        if tuning.base.weights < FP32:
+            cast = units.humanize(rest * (FP32 - tuning.base.weights), "B")
+            more.append(f"prepare_model_for_kbit_training casts them to fp32: {cast} more")
+    if asked.setup.precision.weights > tuning.base.weights:
+        more.append("adapters in fp32, as peft casts them; --precision bf16 leaves them in bf16")
+    return [line], more
 
 
 def _divided(asked: Scenario, step: Step) -> list[str]:

@@ -15,10 +15,11 @@ from napkin.record import Record
 from napkin.specs.model import Model
 
 SHOWN = 3
-WIDTH = 37  # letters of the options
+WIDTH = 37  # letters of the options, if not more
 # What a change costs, cheapest first: nothing but other code, time, what is trained, machines.
-CODE, TIME, NUMBERS, DIVIDED, BATCH, LENGTH, MACHINES = range(7)
+CODE, TIME, NUMBERS, DIVIDED, BATCH, LENGTH, ADAPTERS, MACHINES = range(8)
 EXACT = "exact_full"
+USUAL_RANK = "16"
 A_NODE = 8  # GPUs with fast links between all of them
 
 Options = Mapping[str, str | bool]
@@ -54,14 +55,16 @@ class Change(Record):
 def lines(settings: Settings, at: Scenario, now: float) -> list[str]:
     """What fits where this, now at its peak in B, does not, or what is nearest; where it fits,
     what makes most room."""
-    singles = list(_tried(settings, _singles(settings, at), now))
+    # What frees nothing alone may do beside another: activations, where the step holds most.
+    every = list(_tried(settings, _singles(settings, at), now))
+    singles = [each for each in every if each.peak < now]
     capacity = at.capacity
     if capacity.holds(now):
         free = [each for each in singles if each.rank < DIVIDED]
         return _written("less: ", sorted(free, key=lambda each: each.peak), capacity)
     fitting = _cheapest(singles, capacity)
     if len(fitting) < SHOWN:
-        too_large = [each for each in singles if not capacity.holds(each.peak)]
+        too_large = [each for each in every if not capacity.holds(each.peak)]
         pairs = [a.with_(b) for a, b in combinations(too_large, 2) if _differ(a, b)]
         tried = list(_tried(settings, pairs, now))
         if tried and not fitting and not _cheapest(tried, capacity):
@@ -95,6 +98,12 @@ def _singles(settings: Settings, at: Scenario) -> Iterator[Change]:
     yield from _dividing(at)
     if at.optimizer == "adamw":
         yield Change({"optimizer": "adam8bit"}, "8-bit moments", NUMBERS)
+    if isinstance(model, Model) and setup.tuning is None:
+        yield Change({"lora_rank": USUAL_RANK}, "adapters alone", ADAPTERS)
+        quantised: Options = {"lora_rank": USUAL_RANK, "quantize": "nf4"}
+        yield Change(quantised, "adapters, 4 bits", ADAPTERS)
+    elif setup.tuning is not None and setup.tuning.stored is None:
+        yield Change({"quantize": "nf4"}, "4 bits", NUMBERS)
     if at.precision != "bf16":
         yield Change({"precision": "bf16"}, "bf16 states", NUMBERS)
     if model is not None:
@@ -132,14 +141,14 @@ def _recomputing(model: Model, seq_len: int, now: str) -> Iterator[Change]:
 
 
 def _tried(settings: Settings, changes: Iterable[Change], now: float) -> Iterator[Change]:
-    """Those that the question takes and that free something, with their peaks."""
+    """Those that the question takes and that need no more, with their peaks."""
     for change in changes:
         try:
             at = scenario.read(settings.replace(**change.options))
             peak = at.step(PLAIN).peak.bytes
         except NapkinError:
             continue
-        if peak < now:
+        if peak <= now:
             yield change.replace(peak=peak)
 
 
@@ -154,11 +163,11 @@ def _cheapest(changes: Sequence[Change], capacity: Capacity) -> list[Change]:
 
 
 def _written(head: str, changes: Sequence[Change], capacity: Capacity) -> list[str]:
-    rows = []
+    rows, width = [], max([WIDTH, *(len(each.typed) for each in changes[:SHOWN])])
     for change in changes[:SHOWN]:
         short = change.peak - capacity.limit.bytes
         price = change.price if short <= 0 else f"{units.humanize(short, 'B')} short"
         size = units.humanize(change.peak, "B")
-        rows.append(f"{head}{change.typed:{WIDTH}} {size:>9}  {price}".rstrip())
+        rows.append(f"{head}{change.typed:{width}} {size:>9}  {price}".rstrip())
         head = " " * len(head)
     return rows

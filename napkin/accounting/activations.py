@@ -449,6 +449,9 @@ def _by_korthikanti(
     """The published formula of a GPT block in 16 bits, dropout and all, for any model."""
     if layout.value_bytes != 2:
         raise unmeasured("activations", "korthikanti's formula is one of 16-bit values")
+    if layout.tuning is not None:
+        problem = "korthikanti's formula trains every weight; leave it out"
+        raise unmeasured("activations", problem)
     stored = layout.attention == "eager" and layout.recompute == "none"
     d = notation.letter("d", "d_model", model.d_model)
     H, share = notation.letter(*HEADS, model.attention.heads), model.share

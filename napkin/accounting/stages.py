@@ -78,7 +78,7 @@ def in_flight(stage: Stage, layout: Layout, notation: Notation) -> Quantity | No
     count: float = stages - stage.number
     formula = n_pp - j
     if v > 1:
-        chunks = notation.letter("v", "virtual stages of a rank", v, "--virtual-stages")
+        chunks = notation.letter("n_vp", "virtual stages of a rank", v, "--virtual-stages")
         count = (2 * (count - 1) + (v - 1) * stages + 1) / v
         formula = (WARM_UP * (n_pp - j - 1) + (chunks - 1) * n_pp + 1) / chunks
     if count >= layout.grad_accum:  # all that there are

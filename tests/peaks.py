@@ -1,6 +1,7 @@
 """Peaks that others measured, beside what napkin says of the same recipe: README's table."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from tests.running import answer, data
@@ -87,8 +88,16 @@ RECIPES = {
 }
 
 
+# Further off than a fifth, and why.
+FURTHER = {
+    "torchtitan-mem-70b-256": "logits of 16 sequences, whole on every tensor rank",
+    "torchtitan-mem-405b-512-1f1b": "the size of its micro-batches is not published",
+    "torchtune-405b-qlora-8xa100": "activations were moved to the host",
+}
+
+
 class Peak(NamedTuple):
-    """In B."""
+    """In B; `asked` is empty of a step that is run here."""
 
     name: str
     what: str
@@ -110,3 +119,52 @@ def published() -> Iterator[Peak]:
         if kind != "peak":
             computed = next(s["value"] for s in found["derivation"] if s["symbol"] == kind)
         yield Peak(name, row["what"], asked, computed, row["value"] * UNITS[row["unit"]])
+
+
+def real(folder: Path) -> Iterator[Peak]:
+    """Of whole steps of small models in bf16, run on this machine with every storage followed."""
+    import torch
+
+    from tests.checking import test_adapters as adapted
+    from tests.checking import test_whole_step as whole
+
+    for kind, fields, B, T, how, optimizer in (
+        ("llama", whole.LLAMA, 2, 256, "none", "adamw foreach"),
+        ("llama", whole.LLAMA, 2, 256, "full", "adamw fused"),
+        ("gpt2", whole.GPT2, 2, 256, "none", "adamw fused"),
+        ("mixtral", whole.EXPERTS, 2, 256, "full", "sgd foreach"),
+    ):
+        asked = (kind, fields, B, T, how, optimizer, torch.bfloat16)
+        measured = max(whole.stepped(*asked).values())
+        computed = whole.computed(folder, *asked).peak.bytes
+        yield Peak(kind, f"{kind}, recomputation {how}, {optimizer}", "", computed, measured)
+    for words, where, again in (
+        ("all", "all-linear", "none"),
+        ("qv", ["q_proj", "v_proj"], "full"),
+    ):
+        model = adapted.adapted("llama", adapted.BIG, where, torch.bfloat16, True, again)
+        T = 4 * adapted.TOKENS
+        steps = whole.stepped_of(model, whole.made("adamw foreach"), adapted.BATCH, T)
+        layout = adapted.layout(words, torch.bfloat16, True, again).replace(seq_len=T)
+        found = adapted.step(folder, "llama", adapted.BIG, layout)
+        what = f"llama, LoRA beside {words}, recomputation {again}, adamw foreach"
+        yield Peak("llama-lora", what, "", found.peak.bytes, max(steps.values()))
+
+
+def table(folder: Path) -> str:
+    """README's, the worst miss named beneath."""
+    every = [*published(), *real(folder)]
+    lines = ["| published, or run here | napkin | measured | off by |", "|---|---:|---:|---:|"]
+    for peak in every:
+        recipe = (
+            f"`napkin memory --model {peak.asked}`" if peak.asked else f"a real step: {peak.what}"
+        )
+        unit = 1e9 if peak.asked else 1e6
+        name = "GB" if peak.asked else "MB"
+        figures = (f"{bytes / unit:.1f} {name}" for bytes in (peak.computed, peak.measured))
+        lines.append(f"| {recipe} | {' | '.join(figures)} | {peak.off:+.1%} |".replace("%", " %"))
+    worst = max(every, key=lambda peak: abs(peak.off))
+    off = f"{worst.off:+.0%}".replace("%", " %")
+    return "\n".join(
+        [*lines, "", f"The worst miss is `{worst.name}`, {off}: {FURTHER[worst.name]}."]
+    )

@@ -6,9 +6,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from tests import peaks
+
 README = Path(__file__).parents[1] / "README.md"
+TABLES = {"peaks": peaks.table}
 BLOCK = re.compile(r"(?<=```console\n)(.*?)(?=```)", re.DOTALL)
 
 
@@ -51,5 +55,16 @@ def rewritten(text: str) -> str:
     return BLOCK.sub(anew, text)
 
 
+def with_tables(text: str) -> str:
+    """The text with what is between a table's marks made anew."""
+    for name, table in TABLES.items():
+        begin, end = f"<!-- {name}: written by make readme -->\n", f"<!-- {name} -->"
+        before, _, rest = text.partition(begin)
+        _, _, after = rest.partition(end)
+        with TemporaryDirectory() as folder:
+            text = f"{before}{begin}\n{table(Path(folder))}\n\n{end}{after}"
+    return text
+
+
 if __name__ == "__main__":
-    README.write_text(rewritten(README.read_text("utf-8")), "utf-8")
+    README.write_text(with_tables(rewritten(README.read_text("utf-8"))), "utf-8")

@@ -38,6 +38,10 @@ def test_a_console_block_shows_what_the_command_prints(command: readme.Command) 
     assert measured(shown) == measured(printed)
 
 
+def test_tables_are_what_make_readme_writes() -> None:
+    assert readme.with_tables(TEXT) == TEXT
+
+
 LECTURE = re.findall(r"^\| [^|]+ \| `napkin ([^`]+)` \| `([^`]+)` \|$", TEXT, re.MULTILINE)
 
 

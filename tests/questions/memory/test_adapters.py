@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.peaks import RECIPES, Peak, published
+from tests.peaks import FURTHER, RECIPES, Peak, published
 from tests.running import answer, data, napkin
 
 GOLDEN = {each["id"]: each for each in data("golden_memory.yaml")}
@@ -171,11 +171,6 @@ def test_a_mistake_about_adapters_gets_one_line(asked: str) -> None:
 
 
 NEAR = 0.20  # of a measured peak, which has a context, an allocator and a framework in it
-FURTHER = {
-    "torchtitan-mem-70b-256": "logits of 16 sequences whole on every tensor rank",
-    "torchtitan-mem-405b-512-1f1b": "how large its micro-batches were is not published",
-    "torchtune-405b-qlora-8xa100": "activations were moved to the host",
-}
 PEAKS = {peak.name: peak for peak in published()}
 
 

@@ -34,4 +34,8 @@ def total(model: Model, T: int, kept: Kept, full: bool = False) -> int:
     if kept.window is not None and not full:
         windowed = activations.short_windows(model, T) * cast(int, kept.window)
     rest = sum(cast(Any, kept.rest).values())
-    return model.layers * of_layer(kept, full) + windowed + cast(int, rest)
+    if full:
+        return model.layers * of_layer(kept, full) + cast(int, rest)
+    common, dense, sparse = (sum(cast(Any, kind)) for kind in kept.kinds)
+    in_layers = model.layers * common + model.dense_layers * dense + model.moe_layers * sparse
+    return cast(int, in_layers + windowed + rest)

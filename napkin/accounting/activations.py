@@ -13,7 +13,7 @@ from napkin.accounting import operations as of
 from napkin.accounting.adapters import adapters, without_gradient
 from napkin.accounting.errors import unmeasured
 from napkin.accounting.layout import Layout
-from napkin.accounting.notation import PLAIN, TRACED, Notation, letter
+from napkin.accounting.notation import PLAIN, TRACED, Notation, amount, letter
 from napkin.accounting.operations import Kernels, Linear, Size, Value, operations
 from napkin.accounting.parameters import parameters
 from napkin.accounting.sums import Product, product, total
@@ -49,7 +49,7 @@ class Shape(NamedTuple):
 
 # In the order in which answers list them: of a layer, and of what is outside.
 PARTS = (
-    *(of.NORMS, of.CASTS, of.ATTENTION, of.HEAD_NORMS, of.MLP, of.EXPERTS),
+    *(of.NORMS, of.CASTS, of.ATTENTION, of.HEAD_NORMS, of.MLP, of.EXPERTS, of.SHARED),
     *OUTSIDE,
 )
 
@@ -284,9 +284,12 @@ def _inside_experts(
     k = notation.letter("k", "experts a token takes", experts.active)
     F = of.divided(model, notation.letter, "F_e", "width of an expert", experts.width)
     two, one = _each(layout, notation, 2, "2 gradients"), _each(layout, notation)
+    # Where shared experts come last, theirs are gone by then: measured.
+    narrow = experts.cast or (experts.shared_width and not experts.shared_gate)
+    weighted = _each(layout, notation, 3, "3 values") if narrow else THREE_FP32
     each = {
         of.EXPERTS: two * (n * k * F) - one * (n * k * d),
-        "weighting": THREE_FP32 * (n * k * d) + one * (n * d),
+        "weighting": weighted * (n * k * d) + one * (n * d),
     }
     return {name: define("a_inside", f"inside the {name}", q, "B") for name, q in each.items()}
 
@@ -343,9 +346,21 @@ class Kept(Record):
     frozen: Mapping[str, Quantity] = NOTHING
 
     @property
+    def kinds(self) -> tuple[tuple[Quantity, ...], tuple[Quantity, ...], tuple[Quantity, ...]]:
+        """Of every layer; beside that of the dense ones; and of those with experts, where a model
+        has both."""
+        sparse = tuple(self.layer[part] for part in (of.EXPERTS, of.SHARED) if part in self.layer)
+        if of.MLP not in self.layer or not sparse:
+            return tuple(self.layer.values()), (), ()
+        apart = (of.MLP, of.EXPERTS, of.SHARED)
+        common = tuple(q for part, q in self.layer.items() if part not in apart)
+        return common, (self.layer[of.MLP],), sparse
+
+    @property
     def largest_layer(self) -> tuple[Quantity, ...]:
         more = () if self.window is None else (self.window,)
-        return *self.layer.values(), *more
+        common, *others = self.kinds
+        return *common, *max(others, key=amount), *more
 
     @property
     def outside(self) -> tuple[Quantity, ...]:
@@ -476,17 +491,12 @@ def _notes(model: Model) -> Iterator[str]:
     if model.experts is None:
         return
     yield "with experts the backward pass is within 3 % of whole steps that were measured"
-    if model.attention.qk_norm:
-        kind = model.architecture
-        yield f"experts are counted as Mixtral's; {kind}'s router keeps a little less"
 
 
 def layers_were_measured(model: Model) -> bool:
     """Whether what they keep was ever set against a real model's."""
-    a, experts = model.attention, model.experts
-    if experts is not None and (experts.shared_width or experts.bias or model.dense_layers):
-        return False
-    return a.latent is None and not a.sinks
+    biased = model.experts is not None and model.experts.bias
+    return not (biased or model.attention.sinks)
 
 
 def _refuse_unmeasured(model: Model, layout: Layout) -> None:

@@ -13,6 +13,12 @@ def bytes_per_param(terms: Sequence[Quantity]) -> Quantity:
     return define("s", "state a parameter", reduce(add, terms), "B/param")
 
 
+def adapted(w_0: Quantity, share: Quantity, s_lora: Quantity) -> Quantity:
+    """s in B/param of a frozen model and of adapters, a share of it, that are trained
+    (QLoRA 2305.14314)."""
+    return define("s", "state a parameter", w_0 + share * s_lora, "B/param")
+
+
 def usable(M1: Quantity, reserve: Quantity) -> Quantity:
     """M_use in B/GPU: what is left when a share is held back for all that is not state."""
     return define("M_use", "memory for training state", M1 * (1 - reserve), "B/GPU")

@@ -95,6 +95,7 @@ class Linear(Operation, kw_only=True):
     fused: str = ""  # `first` or `more` of several that are one matmul
     copies: Quantity | None = None  # experts, of which a token takes some
     taken: Quantity | None = None
+    in_fp32: bool = False  # whatever the values are
 
     @property
     def weights(self) -> Product:
@@ -107,8 +108,14 @@ class Linear(Operation, kw_only=True):
     def kept(self, kernels: Kernels) -> tuple[Value, ...]:
         """Its input; autocast casts one in fp32 for each matmul anew. Frozen, it needs none, but
         for an adapter beside it, which peft 0.21 gives a cast of its own."""
+        cast: tuple[Value, ...] = ()
+        if self.in_fp32 and not kernels.in_fp32:
+            cast = (Value(f"{self.name} in fp32", EXPERTS, self.weights, FP32, "model"),)
         if kernels.adapters is not None:
-            return self._for_its_adapter(kernels.adapters, kernels.in_fp32)
+            return *cast, *self._for_its_adapter(kernels.adapters, kernels.in_fp32)
+        if cast:
+            x = self.x
+            return *cast, Value(f"input of the {self.name}, cast", EXPERTS, x.size, FP32, x.per)
         if kernels.autocast and self.x.part in (NORMS, FINAL_NORM):
             part = self.x.part if self.layers is None else CASTS
             return (Value(f"input of the {self.name}, cast", part, self.x.size, per=self.x.per),)
@@ -156,15 +163,17 @@ class Normalise(Operation, kw_only=True):
         scale = one("1/rms", self.rows)
         if kernels.norm == "fused" and self.part != HEAD_NORMS:
             return self.x, scale
-        x = one("input", self.x.size)
+        # A norm of a part of a tensor keeps that part, or where nothing is cast, all of it.
+        size = self.width if self.is_latent else self.x.size
+        x = one("input", self.x.size if kernels.in_fp32 else size)
         if kernels.adapters is not None:
             more = (
                 (one("1 + weight", self.width, per="model"),) if self.norm.kind == "rms+1" else ()
             )
             return x, scale, *more
         if self.norm.kind == "rms":
-            return x, one("normalised", self.x.size, FP32 if kernels.autocast else None), scale
-        normalised = one("normalised", self.x.size)
+            return x, one("normalised", size, FP32 if kernels.autocast else None), scale
+        normalised = one("normalised", size)
         if self.norm.kind == "rms-fp32":
             return x, normalised, scale
         return x, normalised, scale, one("1 + weight", self.width, per="model")
@@ -233,8 +242,11 @@ class Rotate(Operation, kw_only=True):
     width: Quantity
     tables: int
     bytes: int | None
+    is_complex: bool = False  # one table, of pairs in fp32
 
     def kept(self, kernels: Kernels) -> tuple[Value, ...]:
+        if self.is_complex:
+            return (Value("rotations", self.part, (self.width,), FP32, "position"),)
         width = FP32 if kernels.autocast else self.bytes
         return tuple(
             Value(name, self.part, (self.width,), width, "position")
@@ -283,13 +295,18 @@ class Route(Operation, kw_only=True):
     E: Quantity
     k: Quantity
     d: Quantity
+    normalised: bool
+    cast: bool
 
     def kept(self, kernels: Kernels) -> tuple[Value, ...]:
-        return (
-            Value("softmax of the router", self.part, (self.E,), FP32),
+        by_sum = (
             Value("sum of weights", self.part, (), FP32),
             Value("weights", self.part, (self.k,), FP32),
-            Value("weights, normalised", self.part, (self.k,), FP32),
+        )
+        return (
+            Value("scores of the router", self.part, (self.E,), FP32),
+            *(by_sum if self.normalised else ()),
+            Value("weights of rows", self.part, (self.k,), None if self.cast else FP32),
             Value("outputs of experts", self.part, (self.k, self.d)),
         )
 
@@ -515,7 +532,8 @@ class _Writer:
         windowed = self.m.windowed_layers
         tables = 2 if rotary.by_window and 0 < windowed < self.m.layers else 1
         bytes = FP32 if rotary.in_fp32 else None
-        return Rotate(name="rotary", part=ROTARY, width=width, tables=tables, bytes=bytes)
+        of: dict[str, Any] = {"bytes": bytes, "is_complex": rotary.is_complex}
+        return Rotate(name="rotary", part=ROTARY, width=width, tables=tables, **of)
 
     def latent_attention(self, latent: Latent, x: Value, y: Value) -> Iterator[Operation]:
         """MLA (DeepSeek-V2 2405.04434, section 2.1): through compressed widths."""
@@ -525,6 +543,7 @@ class _Writer:
         d_kv = size("d_kv", "compressed keys and values", latent.key_value)
         hd_v = size("hd_v", "width of a value", a.v)
         q = Value("query", ATTENTION, (H, nope + rope))
+        queries, keys = (Value(f"{name}, rotated", ATTENTION, q.size) for name in ("query", "key"))
         narrow = Value("compressed keys and values", ATTENTION, (d_kv + rope,))
         kv = Value("key and value", ATTENTION, (H, nope + hd_v))
         bias, q_in = {"bias": latent.bias}, x
@@ -538,29 +557,36 @@ class _Writer:
         yield self.linear(
             "kv_a", "key and value, down", ATTENTION, (d,), narrow.size, x, narrow, L, **bias
         )
-        yield self.latent_norm("norm of keys and values", d_kv, narrow)
-        yield self.linear("kv_b", "key and value, up", ATTENTION, (d_kv,), kv.size, narrow, kv, L)
-        attended = Value("attended", ATTENTION, (H, hd_v))
+        inner = Value("compressed keys and values, normalised", ATTENTION, (d_kv,))
+        yield self.latent_norm("norm of keys and values", d_kv, narrow, inner)
+        yield self.linear("kv_b", "key and value, up", ATTENTION, (d_kv,), kv.size, inner, kv, L)
+        if a.rotary is not None:
+            yield self.rotary(a.rotary, rope)
+        attended, merged = (
+            Value(name, ATTENTION, (H, hd_v)) for name in ("attended", "attended, merged")
+        )
         yield Attention(
             name="scores and their values",
             part=ATTENTION,
             layers=L,
             H=H,
             hd=nope + rope,
-            queries=q,
-            keys=kv,
+            queries=queries,
+            keys=keys,
             values=kv,
             copies=False,
             buffer=(),
             attended=attended,
-            merged=attended,
+            merged=merged,
             softmax_in_fp32=True,
         )
-        yield self.linear("o", "output", ATTENTION, (H, hd_v), (d,), attended, y, L, **bias)
+        yield self.linear("o", "output", ATTENTION, (H, hd_v), (d,), merged, y, L, **bias)
 
-    def latent_norm(self, name: str, width: Quantity, x: Value) -> Normalise:
+    def latent_norm(
+        self, name: str, width: Quantity, x: Value, y: Value | None = None
+    ) -> Normalise:
         norm, L = self.m.norm, self.L
-        of: dict[str, Any] = {"layers": L, "norm": norm, "width": (width,), "x": x, "y": x}
+        of: dict[str, Any] = {"layers": L, "norm": norm, "width": (width,), "x": x, "y": y or x}
         return Normalise(name=name, part=NORMS, is_latent=True, **of)
 
     def feed_forward(self, x: Value, y: Value) -> Iterator[Operation]:
@@ -615,9 +641,10 @@ class _Writer:
         if self.m.share.experts > 1:
             held = E / self.size("n_ep", "expert-parallel ranks", self.m.share.experts, "--ep")
         scores = Value("scores of the router", ROUTER, (E,))
-        bias = {"bias": experts.router_bias}
-        yield self.linear("router", "router", ROUTER, (self.d,), (E,), x, scores, L, **bias)
-        yield Route(name="routing", part=EXPERTS, layers=L, E=E, k=k, d=self.d)
+        how = {"bias": experts.router_bias, "in_fp32": experts.router_in_fp32}
+        yield self.linear("router", "router", ROUTER, (self.d,), (E,), x, scores, L, **how)
+        facts = {"normalised": experts.normalised, "cast": experts.cast}
+        yield Route(name="routing", part=EXPERTS, layers=L, E=E, k=k, d=self.d, **facts)
         routed = k
         if self.m.share.imbalance != 1:
             label = "rows of the fullest experts"
@@ -632,3 +659,5 @@ class _Writer:
         if experts.shared_gate:
             gate = Value("gate of the shared", SHARED)
             yield self.linear("gate", "gate of the shared", SHARED, (self.d,), (), x, gate, L)
+            opened, out = Value("sigmoid", SHARED), Value("output of the shared", SHARED, (self.d,))
+            yield Gate(name="product of the shared", part=SHARED, layers=L, gate=opened, up=out)

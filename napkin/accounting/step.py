@@ -181,8 +181,15 @@ class _Transformer:
 
     def _in_layers(self) -> Quantity:
         """What all layers keep, some of them more: under a window."""
-        parts = tuple(self.kept.layer.values())
-        in_layers = self.L * total(_together("a_layer", "activations of a layer", parts))
+        common, dense, sparse = self.kept.kinds
+        in_layers = self.L * total(_together("a_layer", "activations of a layer", common))
+        if dense:
+            model, letter = self.model, self.notation.letter
+            L_dense = letter("L_dense", "dense layers", model.dense_layers)
+            L_moe = letter("L_moe", "layers with experts", model.moe_layers)
+            label = "more, layers with experts"
+            in_layers = in_layers + L_dense * total(dense)
+            in_layers = in_layers + L_moe * total(_together("a_sparse", label, sparse))
         if self.kept.first is not None:
             in_layers = in_layers - self.kept.first
         if self.kept.window is None:

@@ -36,7 +36,10 @@ COMMANDS = {
         "Their memory over the bytes of training state per parameter: all of it sharded,\n"
         "activations not counted.",
         (examples.MAX_MODEL,),
-        ("gpus", "memory", "hardware", "precision", "optimizer", "bytes_per_param", "reserve"),
+        (
+            *("gpus", "memory", "hardware", "precision", "optimizer", "bytes_per_param"),
+            *("adapters", "quantize", "reserve"),
+        ),
     ),
     "mfu": Entry(
         ASK,
@@ -45,7 +48,14 @@ COMMANDS = {
         (examples.MFU,),
         (
             *("params", "active_params", "model", "gpus", "frozen_base", "recompute"),
-            *("convention", "tokens_per_second", "tokens_per_second_per_gpu", "step_time"),
+            *(
+                "lora_rank",
+                "lora_targets",
+                "convention",
+                "tokens_per_second",
+                "tokens_per_second_per_gpu",
+                "step_time",
+            ),
             *("tokens_per_step", "seq_len", "global_batch", "micro_batch", "grad_accum"),
             *("tokens", "time", "gpu_hours", "achieved", "flops", *PEAK),
         ),

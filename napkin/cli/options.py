@@ -192,6 +192,7 @@ OPTIONS = {
         "Beside which linear layers: q_proj,v_proj, or letters of qkvoguw (default all).",
         TUNING,
     ),
+    "adapters": Option("SHARE", "Trained beside a frozen model (default 1%).", TUNING),
     "quantize": Option("nf4|int8", "The frozen linear layers, as bitsandbytes has them.", TUNING),
     "flops check": Option("", "Build the model with transformers, count it with torch, show both."),
     "mfu recompute": Option(RECOMPUTE, "Recomputation of activations: shows HFU, leaves MFU."),

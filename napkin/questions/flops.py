@@ -5,13 +5,12 @@ from functools import partial
 from math import ceil
 
 from napkin import parsing, units
-from napkin.accounting import adapters, compute, flop_per_token, lora
-from napkin.accounting.errors import Unmeasured
+from napkin.accounting import compute, flop_per_token
 from napkin.accounting.flop_per_token import AttentionCost, Pass, attention, training
 from napkin.accounting.parameters import Parameters, parameters
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity, derivation, given, in_symbols
-from napkin.questions import counting, options, workload
+from napkin.questions import adapted, counting, options, workload
 from napkin.questions import models as known
 from napkin.questions.answer import Answer, Inputs, Table, Words
 from napkin.questions.examples import FLOPS
@@ -107,16 +106,8 @@ def _through(
         return through, {"recompute": again, "lora_rank": None, "lora_targets": None}
     if again != "none":
         raise options.error("recompute", "is not counted with --lora-rank yet; leave it out")
-    r = options.quantity("lora_rank", lora_rank, parsing.whole, "rank", "rank of the adapters", "1")
-    words = adapters.targets("all" if lora_targets is None else lora_targets)
-    try:
-        through = lora.adapted(shape, cost, r, words)
-    except Unmeasured as error:
-        raise options.error(error.setting, str(error)) from None
-    except NapkinError as error:
-        raise options.error("lora_rank", str(error)) from None
-    named = " ".join(words) or "all"
-    return through, {"recompute": again, "lora_rank": r.value, "lora_targets": named}
+    through, inputs = adapted.through(shape, cost, lora_rank, lora_targets)
+    return through, {"recompute": again, **inputs}
 
 
 def _totals(

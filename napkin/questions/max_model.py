@@ -5,7 +5,8 @@ from functools import partial
 
 from napkin import parsing, units
 from napkin.accounting import memory
-from napkin.quantity import Quantity
+from napkin.accounting.sums import total
+from napkin.quantity import Quantity, define, given
 from napkin.questions import options, workload
 from napkin.questions.answer import Answer, Inputs, Words, value_of
 from napkin.questions.capacity import Capacity, capacity_of
@@ -14,14 +15,26 @@ from napkin.questions.machines import machines
 from napkin.questions.options import Text
 from napkin.questions.peak import both_readings
 from napkin.record import Record
-from napkin.specs import optimizers
+from napkin.specs import optimizers, quantization
+from napkin.specs.quantization import BITSANDBYTES
 
 DEFAULT_PRECISION = "fp32"
 DEFAULT_OPTIMIZER = "adamw"
+FROZEN_PRECISION, USUAL_SHARE = "mixed", "1%"
+MOMENTS = ("m", "v")
 # Of csv: inputs, then the result.
 COLUMNS = (
-    *("gpus", "hardware", "memory", "precision", "optimizer", "bytes_per_param", "reserve"),
-    *("params", "memory_bytes", "params_replicated"),
+    *(
+        "gpus",
+        "hardware",
+        "memory",
+        "precision",
+        "optimizer",
+        "bytes_per_param",
+        "adapters",
+        "quantize",
+    ),
+    *("reserve", "params", "memory_bytes", "params_replicated"),
 )
 
 
@@ -47,6 +60,8 @@ def max_model(
     precision: str | None = None,
     optimizer: str | None = None,
     bytes_per_param: Text | None = None,
+    adapters: Text | None = None,
+    quantize: str | None = None,
     reserve: Text | None = None,
 ) -> Answer:
     """The pooled bound: memory of all GPUs over the bytes of training state per parameter.
@@ -56,7 +71,12 @@ def max_model(
     options.required("max-model", MAX_MODEL, gpus=gpus)
     gpus, hardware = machines(gpus, hardware)
     n = options.quantity("gpus", gpus, parsing.gpus, "n", "GPUs", "GPU")
-    state = _state(precision, optimizer, bytes_per_param)
+    if adapters is not None or quantize is not None:
+        if bytes_per_param is not None:
+            raise options.error("bytes_per_param", "says the sum of all; leave it out")
+        state = _frozen(precision, optimizer, adapters, quantize)
+    else:
+        state = _state(precision, optimizer, bytes_per_param)
     return _answer(n, state, capacity_of(hardware, memory, reserve))
 
 
@@ -80,6 +100,45 @@ def _state(precision: str | None, optimizer: str | None, bytes_per_param: Text |
     inputs = {"precision": p_name, "optimizer": o_name, "bytes_per_param": s.value}
     others = [(" ".join(recipe), _bytes(*recipe)) for recipe in OTHERS]
     return _State(s, f"{p_name} {o_name}", inputs, notes, others)
+
+
+def _frozen(
+    precision: str | None, optimizer: str | None, adapters: Text | None, quantize: str | None
+) -> _State:
+    """A frozen model, quantised or not, and adapters that are trained."""
+    p_name, p = options.read("precision", precision, optimizers.precision, FROZEN_PRECISION)
+    if p_name not in optimizers.ADAPTERS:
+        known = ", ".join(optimizers.ADAPTERS)
+        raise options.error("precision", f"{p_name} is no recipe of adapters; write one of {known}")
+    o_name, o = options.read("optimizer", optimizer, optimizers.optimizer, DEFAULT_OPTIMIZER)
+    label = "adapters, of the model"
+    share = options.quantity(
+        "adapters", adapters, parsing.fraction, "a_lora", label, "%", USUAL_SHARE
+    )
+    stored, w, source = f"{8 * p.weights} bits", float(p.weights), f"--precision {p_name}"
+    if quantize is not None:
+        stored = options.choice("quantize", quantize, BITSANDBYTES)
+        how = quantization.asked(stored, double=stored == "nf4")
+        w, source = how.bits / 8, "--quantize"
+    w_0 = given("w_0", "bytes of a frozen weight", w, "B/param", source)
+    terms = optimizers.terms(optimizers.ADAPTERS[p_name], o)
+    each = [given(*term, "B/param", f"--precision {p_name} --optimizer {o_name}") for term in terms]
+    on_gpu = [q for q in each if not (o.paged and q.symbol in MOMENTS)]
+    s_lora = define("s_lora", "state of an adapter's parameter", total(on_gpu), "B/param")
+    s = memory.adapted(w_0, share, s_lora)
+    inputs: Inputs = {
+        "precision": p_name,
+        "optimizer": o_name,
+        "bytes_per_param": s.value,
+        "adapters": share.value,
+        "quantize": None if quantize is None else stored,
+    }
+    notes = [f"frozen in {stored}, every weight of it; adapters of {share} are trained"]
+    notes += ["table, head and norms stay in 16 bits: napkin memory --model counts them"] * (
+        quantize is not None
+    )
+    recipe = f"{p_name} {o_name}, adapters"
+    return _State(s, recipe, inputs, [*notes, *([o.note] if o.note else [])])
 
 
 def _bytes(precision: str, optimizer: str) -> Quantity:
@@ -111,6 +170,8 @@ def _answer(n: Quantity, state: _State, of: Capacity) -> Answer:
         "gpus": n.value,
         "hardware": of.hardware,
         "memory": of.printed.value,
+        "adapters": None,
+        "quantize": None,
         **state.inputs,
         "reserve": value_of(of.reserve),
     }

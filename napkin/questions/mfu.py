@@ -1,11 +1,12 @@
 """What model FLOP utilization does a run reach?"""
 
+from collections.abc import Sequence
 from functools import partial
 
 from napkin import units
 from napkin.accounting import compute
 from napkin.errors import NapkinError
-from napkin.quantity import Quantity
+from napkin.quantity import Quantity, given
 from napkin.questions import options, throughput, workload
 from napkin.questions.answer import Answer, Inputs, Words, value_of
 from napkin.questions.examples import MFU as MFU_EXAMPLE
@@ -23,6 +24,7 @@ from napkin.questions.workload import Workload
 from napkin.record import Record
 from napkin.specs.conventions import CONVENTIONS, SIX_N
 
+NO_ADAPTERS: Inputs = {"lora_rank": None, "lora_targets": None}
 # CS336 lecture 2: 50 % is good, 5 % is poor.
 GOOD = 0.5
 LOW, HIGH = 0.15, 0.7  # between which most runs are
@@ -35,7 +37,7 @@ VERDICTS = (
 # Of csv: inputs, then the result.
 COLUMNS = (
     *dict.fromkeys((*workload.COLUMNS, *throughput.COLUMNS)),
-    *(*PEAK, "recompute", "frozen_base"),
+    *(*PEAK, "recompute", "frozen_base", "lora_rank", "lora_targets"),
     *("mfu", *(f"conventions.{name}" for name in CONVENTIONS), "hfu", "mfu_measured"),
     *("flops_per_token", "flops_per_second_per_gpu", "seconds"),
 )
@@ -83,6 +85,8 @@ def mfu(
     flops: Text | None = None,
     recompute: str | None = None,
     frozen_base: bool = False,
+    lora_rank: Text | None = None,
+    lora_targets: str | None = None,
     hardware: str | None = None,
     dtype: str | None = None,
     peak: Text = PROMISED,
@@ -114,6 +118,10 @@ def mfu(
     )
     measured = throughput.read(asked, T)
     counted = _model(measured, about, frozen_base)
+    if lora_rank is not None:
+        counted = _of_adapters(counted, lora_rank, lora_targets)
+    elif lora_targets is not None:
+        raise options.error("lora_targets", "goes with --lora-rank")
     again = (
         None if recompute is None else options.choice("recompute", recompute, workload.RECOMPUTE)
     )
@@ -149,6 +157,12 @@ class _Model(Record):
     about: Workload | None
     frozen_base: bool
     counts: bool  # whether the MFU rests on f: a log's FLOP are counted already
+    adapters: Inputs = NO_ADAPTERS
+    notes: Sequence[str] = ()
+
+    @property
+    def trains_adapters(self) -> bool:
+        return self.adapters["lora_rank"] is not None
 
     @property
     def inputs(self) -> Inputs:
@@ -172,12 +186,33 @@ def _model(measured: Throughput, about: Workload | None, frozen_base: bool) -> _
     return _Model(about.f, about, False, counts)
 
 
+def _of_adapters(model: _Model, rank: Text, targets: str | None) -> _Model:
+    """The same, a frozen model's adapters trained: every matmul and attention that there is."""
+    about = model.about
+    if not model.counts:
+        raise options.error("lora_rank", "does nothing here: the FLOP are counted already")
+    if model.frozen_base:
+        raise options.error("frozen_base", "--lora-rank counts it, adapters too; leave one out")
+    if about is None or about.model is None:
+        raise options.error("lora_rank", "needs the model's shape: give --model")
+    if about.convention != SIX_N:
+        raise options.error("convention", "counts training all of it; leave it out")
+    from napkin.accounting.flop_per_token import attention
+    from napkin.questions.adapted import through  # few runs are of adapters
+
+    T = given("T", "sequence length", about.inputs["seq_len"], "token/seq", "--seq-len")
+    found, inputs = through(about.model, attention(about.model, T), rank, targets)
+    return model.replace(f=found.f, adapters=inputs, notes=found.notes)
+
+
 def _hfu(
     MFU: Quantity, recompute: str | None, model: _Model, r1: Quantity | None, P: Quantity
 ) -> Quantity | None:
     if recompute in (None, "none"):
         return None
     about = model.about
+    if model.trains_adapters:
+        raise options.error("recompute", "is not counted with --lora-rank yet; leave it out")
     if recompute == "full" and (about is None or about.model is None or model.frozen_base):
         return compute.hfu(MFU, model.frozen_base)
     if about is None or about.model is None or model.f is None or r1 is None:
@@ -207,6 +242,7 @@ def _answer(
         **promised.inputs,
         "recompute": recompute,
         "frozen_base": model.frozen_base,
+        **model.adapters,
     }
     result = {
         "mfu": MFU.value,
@@ -229,6 +265,8 @@ def _answer(
 def _by_convention(MFU: Quantity, model: _Model) -> dict[str, float | None]:
     """The same throughput as every convention would put it; null where it cannot be told."""
     found: dict[str, float | None] = dict.fromkeys(CONVENTIONS)
+    if model.trains_adapters:  # which no convention counts
+        return found
     if model.counts and model.f is not None and model.about is not None:
         counted = {} if model.frozen_base else model.about.flop
         for name, f in counted.items():
@@ -263,7 +301,8 @@ def _words(
     notes, warnings = [], promised.warnings()
     warnings += promised.readings(MFU)
     if model.about is not None:
-        warnings += [*model.about.warnings, *(model.about.leaves_out if model.counts else [])]
+        by_6N = model.counts and not model.trains_adapters
+        warnings += [*model.about.warnings, *(model.about.leaves_out if by_6N else [])]
     if MFU.value > 1:
         warnings.insert(0, _suspects(measured, model, promised))
     elif HFU is not None and HFU.value > 1:
@@ -276,6 +315,8 @@ def _words(
         notes.append(f"HFU {HFU} counts what is computed again; MFU stays {MFU}")
     if model.frozen_base:
         notes.append("4N: a frozen base has no weight gradients; adapters are not counted")
+    elif model.trains_adapters:
+        notes += model.notes
     elif model.counts and model.about is not None and model.about.model is not None:
         notes += model.about.counted(MFU.value)
     elif model.counts:
@@ -321,4 +362,6 @@ def _how_counted(model: _Model) -> str:
         return ""
     if model.frozen_base:
         return " · 4N"
+    if model.trains_adapters:
+        return f"{model.about.named}, adapters"
     return model.about.named or " · 6N"

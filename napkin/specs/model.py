@@ -35,6 +35,7 @@ class Rotary(Record):
     share: float = 1.0  # of a head's width
     by_window: bool = False  # layers with a window have tables of their own
     in_fp32: bool = False
+    is_complex: bool = False  # one table of complex numbers
 
 
 class Attention(Record):
@@ -77,6 +78,10 @@ class Experts(Record):
     router_bias: bool = False
     bias: bool = False
     activation: str = "silu"  # of their gates
+    # How a router weighs those that it chooses.
+    normalised: bool = True  # by their sum
+    cast: bool = False  # to the values' own width
+    router_in_fp32: bool = False
 
 
 class Head(Record):

@@ -13,7 +13,7 @@ def bytes_saved(model: torch.nn.Module, run: Callable[[], object]) -> int:
 
     def note(tensor: torch.Tensor) -> torch.Tensor:
         place = tensor.untyped_storage().data_ptr()
-        if tensor.is_floating_point() and place not in own:
+        if (tensor.is_floating_point() or tensor.is_complex()) and place not in own:
             kept[place] = tensor.untyped_storage().nbytes()
             alive.append(tensor)
         return tensor

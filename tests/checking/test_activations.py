@@ -41,6 +41,21 @@ GPT2 = {
 NEOX = SIZES | {"intermediate_size": 160, "hidden_dropout": 0.0, "attention_dropout": 0.0}
 OPT = SIZES | {"ffn_dim": 160, "word_embed_proj_dim": 64, "dropout": 0.0}
 MIXTRAL = ROTARY | {"num_local_experts": 8}
+QWEN_MOE = ROTARY | {"num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 48}
+MLA = GATED | {
+    "num_key_value_heads": 4,
+    "q_lora_rank": 24,
+    "kv_lora_rank": 16,
+    "qk_nope_head_dim": 8,
+    "qk_rope_head_dim": 8,
+    "v_head_dim": 16,
+    "n_routed_experts": 8,
+    "n_shared_experts": 1,
+    "num_experts_per_tok": 2,
+    "n_group": 1,
+    "topk_group": 1,
+    "moe_intermediate_size": 48,
+}
 UNCAPPED = {"attn_logit_softcapping": None, "final_logit_softcapping": None}
 UPPER = {"sliding_window": 16, "use_sliding_window": True, "max_window_layers": 1}
 
@@ -54,6 +69,12 @@ CASES: list[tuple[str, Mapping[str, Any], str]] = [
     ("gpt_neox", NEOX, "flash eager"),
     ("opt", OPT, "flash eager"),
     ("mixtral", MIXTRAL, "flash eager"),
+    *(("qwen3_moe", QWEN_MOE | {"norm_topk_prob": n}, "flash eager full") for n in (True, False)),
+    ("qwen2_moe", QWEN_MOE | {"shared_expert_intermediate_size": 96}, "flash eager full"),
+    ("qwen2_moe", QWEN_MOE | {"norm_topk_prob": True, "decoder_sparse_step": 2}, "flash"),
+    *(("deepseek_v3", MLA | {"first_k_dense_replace": n}, "flash eager full") for n in (0, 1)),
+    ("deepseek_v3", MLA | {"q_lora_rank": None, "n_shared_experts": 2}, "flash"),
+    *(("deepseek_v2", MLA | {"first_k_dense_replace": n}, "flash eager full") for n in (0, 1)),
     # Caps: of the scores, of the logits, of both.
     ("gemma2", ROTARY | UNCAPPED, "flash eager full"),
     ("gemma2", ROTARY | UNCAPPED | {"final_logit_softcapping": 30.0}, "flash full"),

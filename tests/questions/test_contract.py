@@ -26,7 +26,7 @@ KEYS = {
         "params active_params matmul_params forward_per_token backward_per_token training_per_token"
     ),
     "memory --model llama-3-8b --gpus 8": (
-        "per_gpu_bytes peak_phase phases capacity_bytes verdict fits"
+        "per_gpu_bytes peak_phase phases capacity_bytes verdict fits adapter_params host_bytes"
     ),
     "models llama-3-8b": "params active_params matmul_params parts",
     "tensor 4x8": "elements bytes",

@@ -81,7 +81,7 @@ DEFAULTS: list[tuple[dict[str, Any], str, Any]] = [
     (
         {"model_type": "qwen3_moe", "num_local_experts": 16, "moe_intermediate_size": 32},
         "experts",
-        Experts(16, 8, 32),
+        Experts(16, 8, 32, normalised=False, cast=True),
     ),
     ({"model_type": None, "architectures": ["LlamaForCausalLM"]}, "architecture", "llama"),
     ({"model_type": "qwen3_moe", "num_experts": 0}, "experts", None),

@@ -15,6 +15,7 @@ from napkin.record import Record
 from napkin.specs.model import Model
 
 SHOWN = 3
+ON_A_LINE = 80  # letters
 WIDTH = 37  # letters of the options, if not more
 # What a change costs, cheapest first: nothing but other code, time, what is trained, machines.
 CODE, TIME, NUMBERS, DIVIDED, BATCH, LENGTH, ADAPTERS, MACHINES = range(8)
@@ -67,11 +68,12 @@ def lines(settings: Settings, at: Scenario, now: float) -> list[str]:
         too_large = [each for each in every if not capacity.holds(each.peak)]
         pairs = [a.with_(b) for a, b in combinations(too_large, 2) if _differ(a, b)]
         tried = list(_tried(settings, pairs, now))
-        if tried and not fitting and not _cheapest(tried, capacity):
-            best = min(tried, key=lambda each: each.peak)
+        whole = [each for each in tried if each.rank < ADAPTERS]
+        if whole and not any(each.rank < ADAPTERS for each in _cheapest(tried, capacity)):
+            best = min(whole, key=lambda each: each.peak)
             thirds = [best.with_(each) for each in too_large if _differ(best, each)]
             tried += _tried(settings, thirds, now)
-        fitting += _cheapest(tried, capacity)
+        fitting = sorted([*fitting, *_cheapest(tried, capacity)], key=_price)
         singles += tried
     if fitting:
         return _written("try:  ", fitting, capacity)
@@ -99,9 +101,9 @@ def _singles(settings: Settings, at: Scenario) -> Iterator[Change]:
     if at.optimizer == "adamw":
         yield Change({"optimizer": "adam8bit"}, "8-bit moments", NUMBERS)
     if isinstance(model, Model) and setup.tuning is None:
-        yield Change({"lora_rank": USUAL_RANK}, "adapters alone", ADAPTERS)
+        yield Change({"lora_rank": USUAL_RANK}, "adapters", ADAPTERS)
         quantised: Options = {"lora_rank": USUAL_RANK, "quantize": "nf4"}
-        yield Change(quantised, "adapters, 4 bits", ADAPTERS)
+        yield Change(quantised, "adapters", ADAPTERS)
     elif setup.tuning is not None and setup.tuning.stored is None:
         yield Change({"quantize": "nf4"}, "4 bits", NUMBERS)
     if at.precision != "bf16":
@@ -158,8 +160,11 @@ def _differ(a: Change, b: Change) -> bool:
 
 def _cheapest(changes: Sequence[Change], capacity: Capacity) -> list[Change]:
     """Of those that fit."""
-    fitting = [each for each in changes if capacity.holds(each.peak)]
-    return sorted(fitting, key=lambda each: (each.rank, each.more_flop, each.peak))
+    return sorted([each for each in changes if capacity.holds(each.peak)], key=_price)
+
+
+def _price(change: Change) -> tuple[int, float, float]:
+    return change.rank, change.more_flop, change.peak
 
 
 def _written(head: str, changes: Sequence[Change], capacity: Capacity) -> list[str]:
@@ -168,6 +173,9 @@ def _written(head: str, changes: Sequence[Change], capacity: Capacity) -> list[s
         short = change.peak - capacity.limit.bytes
         price = change.price if short <= 0 else f"{units.humanize(short, 'B')} short"
         size = units.humanize(change.peak, "B")
-        rows.append(f"{head}{change.typed:{width}} {size:>9}  {price}".rstrip())
+        row = f"{head}{change.typed:{width}} {size:>9}  "
+        if len(row) + len(price) > ON_A_LINE:  # the options say the rest
+            price = price.partition(",")[0]
+        rows.append(f"{row}{price}".rstrip())
         head = " " * len(head)
     return rows

@@ -15,7 +15,7 @@ from napkin.specs.architectures.decoder import (
     switched_window,
 )
 from napkin.specs.config import Config
-from napkin.specs.model import Experts, Latent, Model
+from napkin.specs.model import Experts, Latent, Model, Rotary
 from napkin.specs.reader import reader
 
 ROUTING = "router_aux_loss_coef output_router_logits "
@@ -34,7 +34,7 @@ def _sparse(config: Config) -> Callable[[int], bool]:
 
 
 QWEN = """num_experts num_experts_per_tok moe_intermediate_size decoder_sparse_step
-    mlp_only_layers head_dim hidden_act"""
+    mlp_only_layers head_dim hidden_act norm_topk_prob"""
 
 
 @reader(
@@ -42,7 +42,7 @@ QWEN = """num_experts num_experts_per_tok moe_intermediate_size decoder_sparse_s
     + QWEN
     + SWITCHED_WINDOW
     + "layer_types max_window_layers qkv_bias shared_expert_intermediate_size",
-    ignores=ROUTING + "norm_topk_prob",
+    ignores=ROUTING,
     letters=None,
 )
 def qwen2_moe(config: Config) -> Model:
@@ -58,6 +58,8 @@ def qwen2_moe(config: Config) -> Model:
             config.size("moe_intermediate_size", default=1408),
             shared_width=config.size("shared_expert_intermediate_size", default=5632, least=0),
             shared_gate=True,
+            normalised=config.flag("norm_topk_prob", False),
+            cast=True,
         ),
         sparse=_sparse(config),
         window=switched_window(config),
@@ -68,7 +70,7 @@ def qwen2_moe(config: Config) -> Model:
 # Its config.json on the hub has a max_window_layers, which transformers does not look at.
 @reader(
     FIELDS + QWEN + SWITCHED_WINDOW + " num_local_experts attention_bias",
-    ignores=ROUTING + "norm_topk_prob max_window_layers",
+    ignores=ROUTING + "max_window_layers",
     letters={"ff": "moe_intermediate_size"},
 )
 def qwen3_moe(config: Config) -> Model:
@@ -81,6 +83,8 @@ def qwen3_moe(config: Config) -> Model:
             config.size("num_experts", "num_local_experts", default=128, least=0),
             config.size("num_experts_per_tok", default=8),
             config.size("moe_intermediate_size", default=768),
+            normalised=config.flag("norm_topk_prob", False),
+            cast=True,
         ),
         sparse=_sparse(config),
         window=switched_window(config),
@@ -148,7 +152,7 @@ DEEPSEEK = """hidden_act n_routed_experts n_shared_experts num_experts_per_tok
     qk_rope_head_dim v_head_dim attention_bias num_nextn_predict_layers """
 DEEPSEEK_ROUTING = (
     ROUTING
-    + """routed_scaling_factor n_group topk_group topk_method norm_topk_prob scoring_func
+    + """routed_scaling_factor n_group topk_group topk_method scoring_func
     aux_loss_alpha seq_aux ep_size pretraining_tp head_dim qk_head_dim"""
 )
 
@@ -160,6 +164,9 @@ def _deepseek(
     dense: int,
     counted_as: tuple[str, ...],
     ahead: tuple[str, ...] = ("num_nextn_predict_layers",),
+    *,
+    normalised: bool,
+    rotary: Rotary,
 ) -> Model:
     """`usual` has transformers' defaults, its shared_width as a number of experts and `active` 0
     where there is none; `counted_as` and `ahead` are what the experts and the layers that
@@ -183,10 +190,13 @@ def _deepseek(
         config.size("num_experts_per_tok", default=usual.active or None),
         width,
         shared_width=width * (shared or 0),
+        normalised=normalised,
+        router_in_fp32=True,
     )
     return decoder(
         config,
         default,
+        attention={"rotary": rotary},
         latent=latent,
         experts=None if dense_alone else experts,
         sparse=lambda layer: layer >= first,
@@ -198,18 +208,19 @@ def _deepseek(
 
 @reader(
     FIELDS + DEEPSEEK + "num_experts",
-    ignores=DEEPSEEK_ROUTING,
+    ignores=DEEPSEEK_ROUTING + " norm_topk_prob",
     only=EVERY_LAYER | {"mlp_bias": (False,)},
     letters=None,
 )
 def deepseek_v2(config: Config) -> Model:
     default = Sizes(102400, 4096, 11008, 32, 32, longest=2048)
     usual = Experts(64, 0, 1407, shared_width=2)
-    return _deepseek(config, default, usual, 0, ("n_routed_experts", "num_experts"))
+    counted_as, rotary = ("n_routed_experts", "num_experts"), Rotary(is_complex=True)
+    return _deepseek(config, default, usual, 0, counted_as, normalised=False, rotary=rotary)
 
 
 @reader(
-    FIELDS + DEEPSEEK + "num_local_experts num_mtp_layers",
+    FIELDS + DEEPSEEK + "num_local_experts num_mtp_layers norm_topk_prob",
     ignores=DEEPSEEK_ROUTING,
     only=EVERY_LAYER,
     letters=None,
@@ -221,4 +232,7 @@ def deepseek_v3(config: Config) -> Model:
         ("n_routed_experts", "num_local_experts"),
         ("num_nextn_predict_layers", "num_mtp_layers"),
     )
-    return _deepseek(config, default, usual, 3, counted_as, ahead)
+    normalised = config.flag("norm_topk_prob", True)
+    return _deepseek(
+        config, default, usual, 3, counted_as, ahead, normalised=normalised, rotary=Rotary()
+    )

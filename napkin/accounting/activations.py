@@ -284,6 +284,8 @@ def _inside_experts(
     k = notation.letter("k", "experts a token takes", experts.active)
     F = of.divided(model, notation.letter, "F_e", "width of an expert", experts.width)
     two, one = _each(layout, notation, 2, "2 gradients"), _each(layout, notation)
+    if experts.clamped:  # each half of gate and up is cut out of both: measured
+        two = _each(layout, notation, 11, "11 gradients, of gate and up as wide as both")
     # Where shared experts come last, theirs are gone by then: measured.
     narrow = experts.cast or (experts.shared_width and not experts.shared_gate)
     weighted = _each(layout, notation, 3, "3 values") if narrow else THREE_FP32
@@ -385,7 +387,9 @@ def of_model(
 
 def usual_attention(model: Model | Stack, seq_len: int) -> str:
     """What transformers runs under a short window, where flash attention is not asked for; for
-    all else sdpa is flash attention."""
+    all else sdpa is flash attention, but for sinks, which it has eager attention alone for."""
+    if isinstance(model, Model) and model.attention.sinks:
+        return "eager"
     if isinstance(model, Stack) or model.attention.cap or not short_windows(model, seq_len):
         return "flash"
     return "sdpa"
@@ -493,23 +497,14 @@ def _notes(model: Model) -> Iterator[str]:
     yield "with experts the backward pass is within 3 % of whole steps that were measured"
 
 
-def layers_were_measured(model: Model) -> bool:
-    """Whether what they keep was ever set against a real model's."""
-    biased = model.experts is not None and model.experts.bias
-    return not (biased or model.attention.sinks)
-
-
 def _refuse_unmeasured(model: Model, layout: Layout) -> None:
     """By the option that asks for it."""
     a, kind = model.attention, model.architecture
     if layout.autocast:
         _refuse_under_autocast(model, layout)
-    if not layers_were_measured(model):
-        raise unmeasured(
-            "model",
-            f"layers of {kind} were never measured; --activations korthikanti approximates them, "
-            "--params shows the states alone",
-        )
+    if a.sinks and layout.attention != "eager":
+        problem = f"{layout.attention} attention with sinks was never measured; write eager"
+        raise unmeasured("attention", problem)
     if layout.attention == "sdpa" and a.cap:
         problem = f"sdpa knows no cap on the scores, which {kind} has; write flash or eager"
         raise unmeasured("attention", problem)

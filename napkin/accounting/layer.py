@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import NamedTuple, cast
 
 from napkin.accounting import operations as of
-from napkin.accounting.activations import layers_were_measured
 from napkin.accounting.matmuls import WHOSE
 from napkin.accounting.notation import PLAIN
 from napkin.accounting.operations import Attention, Kernels, Linear, Operation, Value, operations
@@ -23,13 +22,12 @@ class Row(NamedTuple):
     shape: tuple[int, ...]  # inputs × outputs of a matmul; else a row of what it works on
     parameters: int
     flop: int  # of one token, forward
-    kept: int | None  # bytes of one token, each value where it is first needed; None: unmeasured
+    kept: int  # bytes of one token, each value where it is first needed
 
 
 def rows(model: Model, seq_len: int, s: int, kernels: Kernels) -> Iterator[Row]:
     """In the order of the forward pass, of values of s bytes and sequences of seq_len tokens; a
     layer with experts where there are two kinds."""
-    measured = layers_were_measured(model)
     seen: set[Value] = set()
     for operation in operations(model, PLAIN.letter):
         if operation.layers is None or (model.moe_layers and operation.part == of.MLP):
@@ -42,7 +40,7 @@ def rows(model: Model, seq_len: int, s: int, kernels: Kernels) -> Iterator[Row]:
             _shape(operation),
             _parameters(operation),
             _flop(operation, seq_len),
-            sum(_bytes(value, seq_len, s) for value in new) if measured else None,
+            sum(_bytes(value, seq_len, s) for value in new),
         )
 
 
@@ -55,7 +53,7 @@ def _shape(operation: Operation) -> tuple[int, ...]:
             return (_product(width),)
         case Attention(H=H, hd=hd):
             return _of(H), _of(hd)
-        case of.Activation(x=x) | of.Gate(up=x):
+        case of.Activation(x=x) | of.Gate(up=x) | of.ClampedGate(up=x):
             return (_product(x.size),)
     return ()
 

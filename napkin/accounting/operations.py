@@ -228,9 +228,11 @@ class Attention(Operation, kw_only=True):
     def scores(self, kernels: Kernels) -> tuple[Value, ...]:
         """What eager attention keeps of them: their softmax, its cast, the tanh of a cap."""
         width = FP32 if self.softmax_in_fp32 else None
+        of_sinks = Value("softmax of the sinks", self.part, (self.H,), width)
         upcast = self.softmax_in_fp32 and not kernels.in_fp32
         return (
             Value("softmax", self.part, (self.H,), width, "pair"),
+            *((of_sinks,) if self.sinks else ()),
             *((Value("softmax, cast", self.part, (self.H,), per="pair"),) if upcast else ()),
             *((Value("tanh of scores", self.part, (self.H,), per="pair"),) if self.cap else ()),
         )
@@ -282,6 +284,17 @@ class Gate(Operation, kw_only=True):
         return self.gate, self.up
 
 
+class ClampedGate(Operation, kw_only=True):
+    """gpt-oss's: gate and up cut off, gate × sigmoid × (up + 1)."""
+
+    gate: Value
+    up: Value
+
+    def kept(self, kernels: Kernels) -> tuple[Value, ...]:
+        names = ("gate, clamped", "its sigmoid", "up, clamped, + 1", "their product")
+        return self.gate, self.up, *(Value(name, self.part, self.up.size) for name in names)
+
+
 class Embedding(Operation, kw_only=True):
     """A look-up in a table of rows × width: no matmul."""
 
@@ -297,14 +310,18 @@ class Route(Operation, kw_only=True):
     d: Quantity
     normalised: bool
     cast: bool
+    softmax_of_chosen: bool
 
     def kept(self, kernels: Kernels) -> tuple[Value, ...]:
+        scores = Value("scores of the router", self.part, (self.E,), FP32)
+        if self.softmax_of_chosen:
+            scores = Value("scores of the router", self.part, (self.k,))
         by_sum = (
             Value("sum of weights", self.part, (), FP32),
             Value("weights", self.part, (self.k,), FP32),
         )
         return (
-            Value("scores of the router", self.part, (self.E,), FP32),
+            scores,
             *(by_sum if self.normalised else ()),
             Value("weights of rows", self.part, (self.k,), None if self.cast else FP32),
             Value("outputs of experts", self.part, (self.k, self.d)),
@@ -529,6 +546,8 @@ class _Writer:
         if rotary.share != 1:
             rotated = int(self.m.attention.qk * rotary.share)
             width = self.size("hd_rot", "rotated part of a head", rotated)
+        if rotary.in_pairs:
+            width = self.size("hd_rot", "pairs of a head", self.m.attention.qk // 2)
         windowed = self.m.windowed_layers
         tables = 2 if rotary.by_window and 0 < windowed < self.m.layers else 1
         bytes = FP32 if rotary.in_fp32 else None
@@ -625,8 +644,11 @@ class _Writer:
             first, more = ("first", "more") if mlp.fused else ("", "")
             yield self.linear("", "gate", part, (d,), (F,), x, gate, layers, fused=first, **bias)
             yield self.linear("up", "up", part, (d,), (F,), x, up, layers, fused=more, **bias)
-            yield Activation(name="activation", x=gate, y=activated, **keeps, **of)
-            yield Gate(name="product", gate=activated, up=up, **of)
+            if mlp.clamped:
+                yield ClampedGate(name="clamped product", gate=gate, up=up, **of)
+            else:
+                yield Activation(name="activation", x=gate, y=activated, **keeps, **of)
+                yield Gate(name="product", gate=activated, up=up, **of)
         else:
             inner = activated
             yield self.linear("up", "up", part, (d,), (F,), x, up, layers, **bias)
@@ -643,14 +665,19 @@ class _Writer:
         scores = Value("scores of the router", ROUTER, (E,))
         how = {"bias": experts.router_bias, "in_fp32": experts.router_in_fp32}
         yield self.linear("router", "router", ROUTER, (self.d,), (E,), x, scores, L, **how)
-        facts = {"normalised": experts.normalised, "cast": experts.cast}
+        facts = {
+            "normalised": experts.normalised,
+            "cast": experts.cast,
+            "softmax_of_chosen": experts.softmax_of_chosen,
+        }
         yield Route(name="routing", part=EXPERTS, layers=L, E=E, k=k, d=self.d, **facts)
         routed = k
         if self.m.share.imbalance != 1:
             label = "rows of the fullest experts"
             routed = self.size("r_imb", label, self.m.share.imbalance, "--imbalance") * k
         gathered = Value("inputs of experts", EXPERTS, (routed, self.d))
-        each = Mlp(experts.width, gated=True, bias=experts.bias, activation=experts.activation)
+        facts = {"bias": experts.bias, "clamped": experts.clamped}
+        each = Mlp(experts.width, gated=True, activation=experts.activation, **facts)
         yield from self.mlp(EXPERTS, F_e, each, gathered, y, L, (held, routed))
         if experts.shared_width:
             F_s = self.divided("F_s", "width of the shared experts", experts.shared_width)

@@ -239,6 +239,7 @@ class _Transformer:
             back = self.kept.frozen.get(of.FINAL_NORM)
             moments.append((in_layers, self.kept.rest[of.FINAL_NORM], norm, back, *rest))
         moments += [(in_layers, *inside, *rest) for inside in self._in_layer()]
+        moments += self._in_the_first_layer(before)
         if self.scores is None:
             return moments
         again = None
@@ -250,6 +251,15 @@ class _Transformer:
             gone = total((*done, *self._half_of_norms()))
             left = define("A_left", "the same, one MLP done", in_layers - gone, "B")
         return [*moments, (left, again, self._softmax(self.scores), *rest)]
+
+    def _in_the_first_layer(self, before: Quantity | None) -> list[Moment]:
+        """Where all gradients but its own are there: most, where parameters are more than what
+        layers keep."""
+        label = "kept by the first layer"
+        one = define("A_first", label, total(self.kept.largest_layer), "B")
+        there = self.gradients.late if before is None else before
+        rest = (there, self.gradients.unshared, self.waiting, self.dequantised)
+        return [(one, *inside, *rest) for inside in self._in_layer()]
 
     def _recomputing(self, before: Quantity | None) -> list[Moment]:
         """In the last layer, and in the first, the others' inputs gone by then."""

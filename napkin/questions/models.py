@@ -65,7 +65,10 @@ def _layer(name: str | None) -> Report:
     if isinstance(model, Stack):
         raise options.error("layer", f"{model.name} is square matrices alone")
     tokens, _, _ = sequence(model, None)
-    operations = list(operations_of(model, tokens, VALUE_BYTES, Kernels()))
+    # transformers has no other attention with sinks.
+    attention = "eager" if model.attention.sinks else "flash"
+    kernels = Kernels(attention=attention)
+    operations = list(operations_of(model, tokens, VALUE_BYTES, kernels))
     whole = _sum(operations)
     answer = _answer(model)
     answer.result["layer"] = [row._asdict() for row in operations]
@@ -73,12 +76,9 @@ def _layer(name: str | None) -> Report:
     of = kinds if model.moe_layers and kinds else f"one layer of {model.layers}"
     answer.words = Words(
         f"{units.count(whole.parameters)} parameters",
-        f"{of} · {model.name}, a sequence of {tokens:,} tokens in bf16, flash attention",
+        f"{of} · {model.name}, a sequence of {tokens:,} tokens in bf16, {attention} attention",
     )
-    kept = "bytes of one token, for the backward pass"
-    if whole.kept is None:
-        kept = f"layers of {model.architecture} were never measured"
-    caption = f"FLOP: of one token, forward; kept: {kept}"
+    caption = "FLOP: of one token, forward; kept: bytes of one token, for the backward pass"
     columns = ("operation", "shape", "parameters", "FLOP", "kept")
     rows = [_operation(row) for row in (*operations, whole)]
     table = Table(columns, rows, frozenset(columns[1:]), caption)
@@ -86,9 +86,10 @@ def _layer(name: str | None) -> Report:
 
 
 def _sum(rows: list[Row]) -> Row:
-    kept = [row.kept for row in rows if row.kept is not None]
-    parameters, flop = sum(row.parameters for row in rows), sum(row.flop for row in rows)
-    return Row("sum", (), parameters, flop, sum(kept) if kept else None)
+    parameters, flop, kept = (
+        sum(column) for column in zip(*(row[2:] for row in rows), strict=True)
+    )
+    return Row("sum", (), parameters, flop, kept)
 
 
 def _operation(row: Row) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ class Rotary(Record):
     by_window: bool = False  # layers with a window have tables of their own
     in_fp32: bool = False
     is_complex: bool = False  # one table of complex numbers
+    in_pairs: bool = False  # tables of an angle for each pair, not for each value
 
 
 class Attention(Record):
@@ -65,6 +66,7 @@ class Mlp(Record):
     bias: bool = False
     activation: str = ""  # as config.json names it
     fused: bool = False  # gate and up by one matmul
+    clamped: bool = False  # gate and up are, and one is added to up (gpt-oss)
 
 
 class Experts(Record):
@@ -82,6 +84,8 @@ class Experts(Record):
     normalised: bool = True  # by their sum
     cast: bool = False  # to the values' own width
     router_in_fp32: bool = False
+    softmax_of_chosen: bool = False  # not of all
+    clamped: bool = False  # as an Mlp may be
 
 
 class Head(Record):

@@ -67,15 +67,6 @@ def test_the_sums_are_the_parameters_flop_and_bytes_that_other_answers_have(mode
     assert sums["kept"] * step["inputs"]["seq_len"] + RANDOM_STATE == sum(kept)
 
 
-def test_a_layer_that_was_never_measured_shows_no_bytes_and_says_so() -> None:
-    model, kind = "gpt-oss-20b", "gpt_oss"  # sinks
-    assert {row["kept"] for row in answer(f"models {model} --layer")["result"]["layer"]} == {None}
-    *_, whole, caption = napkin(f"models {model} --layer").out.splitlines()
-    says = f"FLOP: of one token, forward; kept: layers of {kind} were never measured"
-    assert (len(whole.split()), caption) == (3, says)
-    assert f"layers of {kind} were never measured" in napkin(f"memory --model {model}").err
-
-
 @pytest.mark.parametrize(
     ("asked", "says"),
     [

@@ -75,6 +75,7 @@ CASES: list[tuple[str, Mapping[str, Any], str]] = [
     *(("deepseek_v3", MLA | {"first_k_dense_replace": n}, "flash eager full") for n in (0, 1)),
     ("deepseek_v3", MLA | {"q_lora_rank": None, "n_shared_experts": 2}, "flash"),
     *(("deepseek_v2", MLA | {"first_k_dense_replace": n}, "flash eager full") for n in (0, 1)),
+    ("gpt_oss", MIXTRAL | {"num_experts_per_tok": 2, "sliding_window": 16}, "eager"),
     # Caps: of the scores, of the logits, of both.
     ("gemma2", ROTARY | UNCAPPED, "flash eager full"),
     ("gemma2", ROTARY | UNCAPPED | {"final_logit_softcapping": 30.0}, "flash full"),

@@ -56,6 +56,12 @@ QWEN_MOE = THREE | {
     "norm_topk_prob": True,
 }
 QWEN2_MOE = QWEN_MOE | {"shared_expert_intermediate_size": 384}
+GPT_OSS = THREE | {
+    "num_local_experts": 8,
+    "num_experts_per_tok": 2,
+    "intermediate_size": 192,
+    "sliding_window": 32,
+}
 MLA = {name: size for name, size in THREE.items() if name != "head_dim"} | {
     "num_key_value_heads": 8,
     "q_lora_rank": 96,
@@ -111,6 +117,7 @@ STEPS: list[tuple[str, Mapping[str, Any], int, int, str, str]] = [
         )
         for again in ("none", "full")
     ),
+    *(("gpt_oss", GPT_OSS, 2, 64, f"{how} eager", "sgd foreach") for how in ("none", "full")),
     ("gemma2", GEMMA2, 2, 256, "none", "sgd foreach"),
     ("gemma2", GEMMA2, 2, 256, "full", "sgd foreach"),
     ("mistral", WINDOW, 2, 256, "none sdpa", "sgd foreach"),

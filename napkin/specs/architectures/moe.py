@@ -15,7 +15,7 @@ from napkin.specs.architectures.decoder import (
     switched_window,
 )
 from napkin.specs.config import Config
-from napkin.specs.model import Experts, Latent, Model, Rotary
+from napkin.specs.model import Experts, Latent, Model, Norm, Rotary
 from napkin.specs.reader import reader
 
 ROUTING = "router_aux_loss_coef output_router_logits "
@@ -132,14 +132,24 @@ def gpt_oss(config: Config) -> Model:
     return decoder(
         config,
         default,
-        attention={**biased(config, "attention_bias", True), "sinks": True},
+        attention={
+            **biased(config, "attention_bias", True),
+            "sinks": True,
+            "softmax_in_fp32": False,
+            "rotary": Rotary(in_pairs=True),
+        },
         experts=Experts(
             config.size("num_local_experts", "num_experts", default=128),
             active,
             config.main_size("intermediate_size", default=default.d_ff),
             router_bias=True,
             bias=True,
+            normalised=False,
+            cast=True,
+            softmax_of_chosen=True,
+            clamped=True,
         ),
+        norm=Norm("rms-fp32"),
         window=window,
         slides=every(2),
     )

@@ -116,10 +116,12 @@ def _built(name: str) -> Any:
 
     entry = COMMANDS[name]
 
-    def command(**given: Any) -> None:
-        _answer(name, given)
+    def command(asked: typer.Context, **given: Any) -> None:
+        # In the order in which they were typed: of lists the first is the slowest.
+        _answer(name, {option: given[option] for option in asked.params})
 
     parameters = [options.parameter(name, each) for each in (*entry.options, *WRITTEN)]
+    parameters.insert(0, options.ASKED)
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     command.__doc__ = "\n\n".join((entry.line, entry.about, *entry.examples))
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")

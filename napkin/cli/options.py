@@ -263,6 +263,9 @@ OPTIONS = {
 }
 
 
+ASKED = Parameter("asked", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+
+
 def of(command: str, name: str) -> Option:
     """A command's own row of that option, else the common one."""
     return OPTIONS.get(f"{command} {name}") or OPTIONS[name]

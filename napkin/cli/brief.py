@@ -10,6 +10,8 @@ from napkin.cli.options import Option
 
 COLUMNS, ROWS = 80, 15
 FLAGS = 27  # letters
+SEVERAL = ",.."  # after what stands for a value
+LISTED = f"COUNT{SEVERAL} takes a list: 8,16"
 
 
 def screen(command: str) -> str:
@@ -18,9 +20,15 @@ def screen(command: str) -> str:
     names = sorted((*entry.options, *WRITTEN), key=lambda name: _rank(options.of(command, name)))
     shown, rest = names[:ROWS], names[ROWS:]
     lines = [*_wrapped(f"napkin {command}: {entry.line}", columns), f"  {entry.examples[0]}", ""]
-    lines += [_row(name, options.of(command, name), columns) for name in shown]
+    several = options.lists(command)
+    for name in shown:
+        option = options.of(command, name)
+        if name in several:
+            option = option.replace(metavar=option.metavar + SEVERAL)
+        lines.append(_row(name, option, columns))
     more = "more: " + " ".join(map(_flag, rest)) if rest else ""
-    return "\n".join([*lines, "", *_wrapped(more, columns), "in full: --help"])
+    end = f"in full: --help{' · ' + LISTED if several else ''}"
+    return "\n".join([*lines, "", *_wrapped(more, columns), end])
 
 
 def _rank(option: Option) -> int:

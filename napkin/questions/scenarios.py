@@ -16,17 +16,8 @@ from napkin import parsing
 from napkin.errors import Lacking, NapkinError, quoted
 from napkin.questions import options
 from napkin.questions.answer import Answer, Report, Together
+from napkin.questions.lists import ALL, CALCULATORS, LISTS
 
-LISTS = (
-    *("params", "tokens", "gpus", "hardware", "mfu", "dtype", "seq_len", "micro_batch"),
-    *("zero", "optimizer", "precision", "recompute"),
-)
-# Of bench a list is a run that measures; no other question computes.
-CALCULATORS = (
-    *("train_time", "max_model", "mfu", "memory", "flops"),
-    *("tensor", "matmul", "data", "checkpoint"),
-)
-ALL = "all"  # of --hardware
 MOST = 100_000  # 6 kB each
 
 Ask = Callable[..., Answer | Report]

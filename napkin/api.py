@@ -5,7 +5,7 @@ napkin.train_time(params="70B", tokens=15e12, gpus=1024).result["days"]
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cache, wraps
+from functools import cache, cached_property, wraps
 from inspect import signature
 from typing import Any, ParamSpec, Protocol, cast, overload
 
@@ -66,7 +66,11 @@ class Answers(_Written):
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self.answers = [_of_python(each) for each in report.answers]
+
+    @cached_property
+    def answers(self) -> list[Answer]:
+        """One by one."""
+        return [_of_python(each) for each in self.report.answers]
 
     def _report(self) -> Report:
         return self.report
@@ -75,7 +79,7 @@ class Answers(_Written):
         return iter(self.answers)
 
     def __len__(self) -> int:
-        return len(self.answers)
+        return len(self.report.answers)
 
     def __repr__(self) -> str:
         return f"<{self.report.question}: {len(self)} answers>"

@@ -141,11 +141,13 @@ def typed(scenario: Mapping[str, Any]) -> str:
 def _differing(lists: Mapping[str, Sequence[Any]], answers: Sequence[Answer]) -> list[str]:
     """The inputs that tell the scenarios apart: those that were listed, then what follows."""
     first = answers[0].inputs
-    others = [
-        name for name in first if any(answer.inputs.get(name) != first[name] for answer in answers)
-    ]
+    others: dict[str, None] = {}
+    for answer in answers:
+        for name, value in answer.inputs.items():
+            if value != first[name]:
+                others[name] = None
     listed = [name for name in lists if name in others or (name in first and len(answers) == 1)]
-    return list(dict.fromkeys((*listed, *others)))
+    return list(dict.fromkeys((*listed, *(name for name in first if name in others))))
 
 
 def _refuse_twins(

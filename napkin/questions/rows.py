@@ -1,7 +1,7 @@
 """Scenarios as one table: a row for each, of what differs between them and what was asked for."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -40,6 +40,7 @@ class Column(Record):
     key: str  # dotted where it is nested
     unit: str = ""  # none: a count, or a word
     scale: float = 1  # of the result's unit
+    counts: bool = True  # no word
 
     def of(self, result: dict[str, Any]) -> Any:
         """None where the answer has none."""
@@ -60,13 +61,21 @@ class States(Column):
         return "fit" if least is None or gpus >= least else f"need {least:,} GPUs"
 
 
+class Computed(Column):
+    """FLOP of a token, with what is recomputed or left out where that was asked for."""
+
+    def of(self, result: dict[str, Any]) -> Any:
+        computed = super().of(result)
+        return result["training_per_token"]["exact_full"] if computed is None else computed
+
+
 # Of each question the figures of a row, the one that is drawn first.
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "train-time": (
         Column("time", "seconds", "s"),
         Column("GPU-hours", "gpu_hours"),
         Column("cost", "cost", "USD"),
-        States("states", "min_gpus_for_states"),
+        States("states", "min_gpus_for_states", counts=False),
         Column("as measured", "measured.days", "s", units.DAY),
         Column("energy", "energy_kwh", "W·hour", 1000),
     ),
@@ -86,19 +95,18 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "memory": (
         Column("peak", "per_gpu_bytes.peak", "B"),
         Column("of", "capacity_bytes", "B"),
-        Column("verdict", "verdict"),
+        Column("verdict", "verdict", counts=False),
         Column("activations", "per_gpu_bytes.activations", "B"),
     ),
     "flops": (
-        Column("computed", "computed_per_token", "FLOP/token"),
-        Column("exact-full", "training_per_token.exact_full", "FLOP/token"),
+        Computed("a token", "computed_per_token", "FLOP"),
         Column("a step", "per_step", "FLOP"),
         Column("a run", "per_run", "FLOP"),
     ),
     "tensor": (Column("bytes", "bytes", "B"), Column("elements", "elements")),
     "matmul": (
         Column("time", "seconds", "s"),
-        Column("bound by", "bound"),
+        Column("bound by", "bound", counts=False),
         Column("intensity", "intensity", "FLOP/B"),
         Column("MFU", "mfu", "%"),
     ),
@@ -122,39 +130,38 @@ def together(
 ) -> Together:
     """`differing` are the inputs that tell them apart; `given` are the options as they were."""
     results = [answer.result for answer in answers]
-    columns = [
-        column
-        for column in COLUMNS[answers[0].question]
-        if any(column.of(result) is not None for result in results)
-    ]
-    keys = {column.key for column in columns}
-    names = [name for name in differing if name not in keys or name in given]
-    sought = str(given.get("fit")).strip().casefold().replace("-", "_")
-    if sought in answers[0].inputs and sought not in names:  # what --fit found is no assumption
-        names.append(sought)
+    known = COLUMNS[answers[0].question]
+    columns = [each for each in known if any(each.of(result) is not None for result in results)]
+    names = _names(answers[0], differing, given, {column.key for column in columns})
     inputs = {_title(name): _inputs(name, answers) for name in names}
-    labels = [
-        " · ".join(f"{title} {texts[number]}" for title, texts in inputs.items())
-        for number in range(len(answers))
-    ]
-    first, *rest = ([column.text(result) for result in results] for column in columns)
-    shown = {**inputs, columns[0].title: first, "": _bars(answers, columns[0])}
-    shown |= {column.title: texts for column, texts in zip(columns[1:], rest, strict=True)}
-    numbers = [_title(name) for name in names if not isinstance(answers[0].inputs[name], str)]
-    numbers += [each.title for each in columns if isinstance(each.of(results[0]), (int, float))]
-    table = Table(
-        tuple(shown),
-        list(zip(*shown.values(), strict=True)),
-        frozenset(numbers) - {"states"},
-    )
+    labels = [" · ".join(map(" ".join, zip(inputs, row, strict=True))) for row in _rows(inputs)]
     words = Words(
-        _range([column.of(result) for result in results for column in columns[:1]], columns[0]),
+        _range(results, columns[0]),
         _how_many(results),
         [*_best(answers[0].question, results, labels), *left_out],
         _warnings(answers, labels),
-        settings=_the_same(answers, names, given),
+        settings=_the_same(answers[0], names, given),
     )
-    return Together(words, table, labels, left_out)
+    figures = {each.title: [each.text(result) for result in results] for each in columns}
+    drawn = {"": _bars(answers, columns[0])}
+    first = columns[0].title
+    shown = {**inputs, first: figures[first], **(drawn if any(drawn[""]) else {}), **figures}
+    right = [_title(name) for name in names if not isinstance(answers[0].inputs[name], str)]
+    right += [each.title for each in columns if each.unit or each.counts]
+    return Together(words, Table(tuple(shown), _rows(shown), frozenset(right)), labels, left_out)
+
+
+def _names(
+    answer: Answer, differing: Sequence[str], given: Mapping[str, Any], figures: Collection[str]
+) -> list[str]:
+    """The inputs of a row: none that is a figure of it anyway, and what --fit has found."""
+    names = [name for name in differing if name not in figures or name in given]
+    sought = str(given.get("fit")).strip().casefold().replace("-", "_")
+    return [*names, sought] if sought in answer.inputs and sought not in names else names
+
+
+def _rows(columns: Mapping[str, Sequence[str]]) -> list[tuple[str, ...]]:
+    return list(zip(*columns.values(), strict=True))
 
 
 def _title(name: str) -> str:
@@ -181,17 +188,18 @@ def _inputs(name: str, answers: Sequence[Answer]) -> list[str]:
 
 
 def _bars(answers: Sequence[Answer], column: Column) -> list[str]:
-    """The figure drawn, where there are several and it differs."""
+    """The figure drawn, where it differs; nothing where some scenario has none."""
     amounts = [column.of(answer.result) for answer in answers]
     end = END.get(answers[0].question)
     ends = [None if end is None else answer.result[end] for answer in answers]
-    if len(set(amounts)) == 1:
+    if None in amounts or len(set(amounts)) == 1:
         return [""] * len(answers)
     most = max(*amounts, *(each for each in ends if each is not None))
     return [bar(*each, BAR) for each in zip(amounts, repeat(most), ends, strict=False)]
 
 
-def _range(amounts: Sequence[float], column: Column) -> str:
+def _range(results: Sequence[dict[str, Any]], column: Column) -> str:
+    amounts = [amount for amount in map(column.of, results) if amount is not None]
     least, most = (_text(each, column.unit) for each in (min(amounts), max(amounts)))
     return least if least == most else f"{least} to {most}"
 
@@ -247,9 +255,9 @@ def _warnings(answers: Sequence[Answer], labels: Sequence[str]) -> list[str]:
     return said
 
 
-def _the_same(answers: Sequence[Answer], names: Sequence[str], given: Mapping[str, Any]) -> str:
+def _the_same(answer: Answer, names: Sequence[str], given: Mapping[str, Any]) -> str:
     """What holds for all: inputs as they were given, then what was assumed."""
-    first = answers[0].inputs
+    first = answer.inputs
     rest = {
         name: f"{_title(name)} {_text(value, UNITS.get(name, ''))}"
         for name, value in first.items()
@@ -257,7 +265,7 @@ def _the_same(answers: Sequence[Answer], names: Sequence[str], given: Mapping[st
     }
     if first.get("active_params") == first.get("params"):
         rest.pop("active_params", None)
-    assumed = [name for name in rest if name not in given and _is_assumed(name, answers[0], given)]
+    assumed = [name for name in rest if name not in given and _is_assumed(name, answer, given)]
     said = [text for name, text in rest.items() if name not in assumed]
     if assumed:
         said.append(f"{', '.join(rest[name] for name in assumed)} (assumed)")

@@ -26,6 +26,7 @@ STRONG = "bold"
 FAILS = "bold red"
 
 BETWEEN_COLUMNS = "   "
+WORKING = "the working of each: --explain"
 
 
 def write(report: Report, out: TextIO) -> None:
@@ -77,10 +78,9 @@ def _side_by_side(
     """Scenarios: a row each, and the whole working of each where it is asked for."""
     yield from (*_head(together.words), "")
     yield from _grid(together.table, together.table.rows, width)
-    yield from _remarks(together.words, together.words.notes, letters)
-    if not report.explain:
-        yield _text("the working of each: --explain", ASIDE)
-    else:
+    notes = [*together.words.notes, *([] if report.explain else [WORKING])]
+    yield from _remarks(together.words, notes, letters)
+    if report.explain:
         for label, answer in zip(together.labels, report.answers, strict=True):
             yield from ("", _text(label, STRONG))
             yield from _answered(answer, width, True, letters)

@@ -53,7 +53,7 @@ build: $(VENV)/.dev ## build sdist and wheel
 
 check: lint types test build ## all that CI runs
 
-speed: $(VENV)/.dev ## start-up as ratios to importing the libraries, answers a second
+speed: $(VENV)/.dev ## start-up as ratios to importing the libraries, answers to a loop
 	$(BIN)/python tests/speed.py
 
 gpu-check: $(VENV)/.bench ## bench against other timers on this GPU, a minute

@@ -5,12 +5,12 @@ napkin.train_time(params="70B", tokens=15e12, gpus=1024).result["days"]
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cache, wraps
+from functools import cache, cached_property, wraps
 from inspect import signature
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, Protocol, cast, overload
 
 from napkin.errors import NapkinError, printable
-from napkin.questions import answer
+from napkin.questions import answer, scenarios
 from napkin.questions.answer import Report
 from napkin.questions.checkpoint import checkpoint as _checkpoint
 from napkin.questions.data import data as _data
@@ -66,7 +66,11 @@ class Answers(_Written):
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self.answers = [_of_python(each) for each in report.answers]
+
+    @cached_property
+    def answers(self) -> list[Answer]:
+        """One by one."""
+        return [_of_python(each) for each in self.report.answers]
 
     def _report(self) -> Report:
         return self.report
@@ -75,7 +79,7 @@ class Answers(_Written):
         return iter(self.answers)
 
     def __len__(self) -> int:
-        return len(self.answers)
+        return len(self.report.answers)
 
     def __repr__(self) -> str:
         return f"<{self.report.question}: {len(self)} answers>"
@@ -87,20 +91,32 @@ def _of_python(a: answer.Answer) -> Answer:
     )
 
 
+class _Question(Protocol[Options]):
+    """A function of one scenario, which answers for several where options are lists."""
+
+    @overload
+    def __call__(self, *args: Options.args, **options: Options.kwargs) -> Answer: ...
+
+    @overload
+    def __call__(self, *args: Any, **options: Any) -> Answers: ...
+
+
 def _writing_itself(
     question: Callable[Options, answer.Answer | Report],
-) -> Callable[Options, Answer]:
+) -> _Question[Options]:
+    name = question.__name__
+
     @wraps(question)
-    def ask(*args: Options.args, **options: Options.kwargs) -> Answer:
+    def ask(*args: Any, **options: Any) -> Any:
         try:
-            a = question(*args, **options)
+            a = scenarios.asked(name, question, options, *args)
         except NapkinError as error:
             raise _in_python(error) from error.__cause__
-        if isinstance(a, Report):
-            (a,) = a.answers
-        return _of_python(a)
+        if not isinstance(a, Report):
+            return _of_python(a)
+        return Answers(a) if a.say is not None else _of_python(*a.answers)
 
-    return ask
+    return cast(_Question[Options], ask)
 
 
 def _in_python(error: NapkinError) -> NapkinError:
@@ -116,7 +132,7 @@ def _in_python(error: NapkinError) -> NapkinError:
         end = len(text) if example is None else example.start()
         return QUOTED_OR_FLAG.sub(named, text[:end]) + _call(text[end:])
 
-    return type(error)(*map(line, error.lines))
+    return error.with_lines(*map(line, error.lines))
 
 
 def _call(command: str) -> str:
@@ -150,14 +166,16 @@ def tensor(*shapes: str, **options: Any) -> Answer:
     """Elements and bytes of `49152x12288`, of several together. Raises NapkinError."""
     from napkin.questions.tensor import tensor as question
 
-    return _writing_itself(question)(shapes=shapes, **options)
+    found: Answer = _writing_itself(question)(shapes=shapes, **options)
+    return found
 
 
 def matmul(*shapes: str, **options: Any) -> Answer:
     """FLOP, bytes and roofline of `1024x4096` times `4096x4096`. Raises NapkinError."""
     from napkin.questions.matmul import matmul as question
 
-    return _writing_itself(question)(shapes=shapes, **options)
+    found: Answer = _writing_itself(question)(shapes=shapes, **options)
+    return found
 
 
 def dtypes(name: str | None = None, **options: Any) -> Answers:

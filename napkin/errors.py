@@ -24,13 +24,28 @@ class NapkinError(Exception):
 
     def within(self, context: str) -> Self:
         """The same mistake with where it stands in front: an option, a file and line."""
-        return type(self)(*(f"{context}: {line}" for line in self.lines))
+        return self.with_lines(*(f"{context}: {line}" for line in self.lines))
+
+    def with_lines(self, *lines: str) -> Self:
+        """The same kind of mistake in other words."""
+        return type(self)(*lines)
 
 
 class DeviceError(NapkinError):
     """A device that cannot be used as it is: nothing to retype, so exit code 1."""
 
     exit_code = 1
+
+
+class Lacking(NapkinError):
+    """What one device has no figure of, and another may have: `what`, in a few words."""
+
+    def __init__(self, *lines: str, what: str) -> None:
+        super().__init__(*lines)
+        self.what = what
+
+    def with_lines(self, *lines: str) -> Self:
+        return type(self)(*lines, what=self.what)
 
 
 def printable(text: object) -> str:

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Mapping
 from functools import cache
+from itertools import pairwise
 from types import MappingProxyType
 
 from napkin.errors import NapkinError, quoted
@@ -299,6 +300,48 @@ def size(text: object) -> int:
     if value > MOST_ELEMENTS:
         raise NapkinError(f"{quoted(text)} is too large for a side of a tensor")
     return value
+
+
+def items(text: str) -> list[str]:
+    """A comma separates scenarios, never thousands: `256,512,1024` are three.
+
+    What could be one number with its thousands (`1,024`, `1,536`) is refused, since as a list it
+    would be answered for two small ones. It is a list where a blank follows each comma (`1, 536`),
+    or where it rises and begins with three digits (`256,512`) or is of powers of two (`8,128`).
+    An item that begins with 0 never is one.
+    """
+    parts = text.split(",")
+    found = [part.strip() for part in parts]
+    if "" in found:
+        raise NapkinError(f"{quoted(text)} has a comma with nothing beside it; leave it out")
+    begins_with_0 = any(re.match("0[0-9]", part) for part in found)
+    is_list = all(part[:1].isspace() for part in parts[1:]) or _reads_as_list(found)
+    if is_list and not begins_with_0:
+        return found
+    thousands = all(re.match(_THOUSANDS, part) for part in found[1:])
+    meant = f"did you mean {''.join(found)}" if thousands else "write a number without commas"
+    spaced = "" if begins_with_0 else f", or {', '.join(found)!r} for {len(found)} scenarios"
+    end = "?" if thousands else ""
+    why = f"{quoted(text)} could hold thousands, and a comma separates scenarios"
+    raise NapkinError(f"{why}; {meant}{spaced}{end}")
+
+
+_THOUSANDS = "[0-9]{3}(?![0-9])"
+
+
+def _reads_as_list(found: list[str]) -> bool:
+    """Whether no comma can stand between thousands, or none does so in practice."""
+    joined = [
+        bool(re.fullmatch("[1-9][0-9]{0,2}", before) and re.match(_THOUSANDS, after))
+        for before, after in pairwise(found)
+    ]
+    if not any(joined):
+        return True
+    digits = [re.match("[0-9]{1,64}", part) for part in found]
+    sizes = [int(each[0]) for each in digits if each]
+    if len(sizes) < len(found) or sizes != sorted(set(sizes)):
+        return False
+    return not all(joined) or len(found[0]) == 3 or all(size & (size - 1) == 0 for size in sizes)
 
 
 def _number(text: object, suffixes: Suffixes, example: str) -> float:

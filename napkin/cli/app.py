@@ -15,6 +15,7 @@ from napkin.cli import streams
 from napkin.cli.commands import COMMANDS, SUBJECT, WRITTEN, screen
 from napkin.errors import NapkinError, printable, quoted
 
+LISTS = "A list, as in 8,16, is answered for each, and 1,024 is refused"
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
@@ -115,12 +116,17 @@ def _built(name: str) -> Any:
 
     entry = COMMANDS[name]
 
-    def command(**given: Any) -> None:
-        _answer(name, given)
+    def command(asked: typer.Context, **given: Any) -> None:
+        # In the order in which they were typed: of lists the first is the slowest.
+        _answer(name, {option: given[option] for option in asked.params})
 
     parameters = [options.parameter(name, each) for each in (*entry.options, *WRITTEN)]
+    parameters.insert(0, options.ASKED)
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    command.__doc__ = "\n\n".join((entry.line, entry.about, *entry.examples))
+    several = options.lists(name)
+    flags = " ".join(f"--{each.replace('_', '-')}" for each in several)
+    lists = f"{LISTS}: {flags}." if several else ""
+    command.__doc__ = "\n\n".join(filter(None, (entry.line, entry.about, lists, *entry.examples)))
     single = typer.Typer(add_completion=False, rich_markup_mode="rich")
     single.command(name, context_settings=CONTEXT)(command)
     return typer.main.get_command(single)

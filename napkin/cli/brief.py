@@ -10,6 +10,8 @@ from napkin.cli.options import Option
 
 COLUMNS, ROWS, LINES = 80, 15, 23
 FLAGS = 27  # letters
+SEVERAL = ",.."  # after what stands for a value
+LISTED = f"COUNT{SEVERAL} takes a list: 8,16"
 
 
 def screen(command: str) -> str:
@@ -17,14 +19,23 @@ def screen(command: str) -> str:
     entry, columns = COMMANDS[command], min(COLUMNS, get_terminal_size().columns)
     names = sorted((*entry.options, *WRITTEN), key=lambda name: _rank(options.of(command, name)))
     head = [*_wrapped(f"napkin {command}: {entry.line}", columns), f"  {entry.examples[0]}", ""]
+    several = options.lists(command)
+    end = f"in full: --help{' · ' + LISTED if several else ''}"
     for rows in range(ROWS, 0, -1):
         shown, rest = names[:rows], names[rows:]
-        lines = [*head, *(_row(name, options.of(command, name), columns) for name in shown)]
+        lines = [*head, *(_row_of(command, name, name in several, columns) for name in shown)]
         more = "more: " + " ".join(map(_flag, rest)) if rest else ""
-        lines += ["", *_wrapped(more, columns), "in full: --help"]
+        lines += ["", *_wrapped(more, columns), end]
         if len(lines) <= LINES:
             break
     return "\n".join(lines)
+
+
+def _row_of(command: str, name: str, takes_several: bool, columns: int) -> str:
+    option = options.of(command, name)
+    if takes_several:
+        option = option.replace(metavar=option.metavar + SEVERAL)
+    return _row(name, option, columns)
 
 
 def _rank(option: Option) -> int:

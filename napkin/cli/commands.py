@@ -180,7 +180,7 @@ def screen(version: str) -> str:
             _rest("a closer look", CLOSER),
             _rest("what is known", KNOWN),
             "",
-            "numbers: 70B 15T 80GB 50% 30d 2.50",
+            "numbers: 70B 15T 80GB 50% 30d 2.50 · lists: --gpus 8,16",
             "help: COMMAND -h in short, --help in full",
             "output: --explain · -f json|csv|markdown · -o answer.svg",
             "tab completion: napkin --install-completion",

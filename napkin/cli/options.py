@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from napkin.cli.commands import SUBJECT
+from napkin.cli.commands import COMMANDS, SUBJECT
+from napkin.questions.lists import ALL, CALCULATORS, LISTS
 from napkin.record import Record
 from napkin.render import FORMATS
 from napkin.specs import optimizers, topics
@@ -82,12 +83,12 @@ OPTIONS = {
     "hardware": Option(
         "NAME|FILE",
         "Accelerator: a name that `napkin hardware` lists, a driver's device name, "
-        "or your own YAML file (default h100-sxm).",
+        "your own YAML file, or all of them: `all` (default h100-sxm).",
         ASSUMED,
         short="-H",
-        words=hardware_names,
+        words=lambda: [*hardware_names(), ALL],
         variable="NAPKIN_HARDWARE",
-        brief="Accelerator (default h100-sxm)",
+        brief="Accelerator, or all (default h100-sxm)",
     ),
     "dtype": Option(
         "PRECISION",
@@ -280,9 +281,19 @@ OPTIONS = {
 }
 
 
+ASKED = Parameter("asked", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+
+
 def of(command: str, name: str) -> Option:
     """A command's own row of that option, else the common one."""
     return OPTIONS.get(f"{command} {name}") or OPTIONS[name]
+
+
+def lists(command: str) -> list[str]:
+    """The options of a command that take several values."""
+    if command.replace("-", "_") not in CALCULATORS:
+        return []
+    return [name for name in COMMANDS[command].options if name in LISTS]
 
 
 def parameter(command: str, name: str) -> Parameter:
@@ -290,7 +301,8 @@ def parameter(command: str, name: str) -> Parameter:
     option = of(command, name)
     more: dict[str, Any] = {"help": option.help, "rich_help_panel": option.panel}
     if option.metavar:
-        more |= {"metavar": option.metavar, "autocompletion": completing(option)}
+        complete = completing(option, name in lists(command))
+        more |= {"metavar": option.metavar, "autocompletion": complete}
     if option.positional:
         info = typer.Argument(**more)
     else:
@@ -305,15 +317,17 @@ def parameter(command: str, name: str) -> Parameter:
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def completing(option: Option) -> Callable[[str], list[str]] | None:
+def completing(option: Option, several: bool = False) -> Callable[[str], list[str]] | None:
     words = option.words or (option.metavar.split("|") if _is_choice(option.metavar) else ())
     if not words:
         return None
 
     def complete(incomplete: str) -> list[str]:
         known = words() if callable(words) else words
+        before, comma, last = incomplete.rpartition(",") if several else ("", "", incomplete)
         # A file's name that cannot be shown cannot be typed either.
-        return [word for word in known if word.startswith(incomplete) and word.isprintable()]
+        found = [word for word in known if word.startswith(last) and word.isprintable()]
+        return [f"{before}{comma}{word}" for word in found]
 
     return complete
 

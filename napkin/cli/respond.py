@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -46,13 +47,22 @@ def respond(question: str, options: dict[str, Any], silent: bool = False) -> Non
         target.finish()
         if not target.as_it_is:
             print(f"wrote {printable(target.path)} ({format})", file=sys.stderr)
-    warnings = list(report.warnings)
-    if format == "csv":
-        warnings += [warning for each in report.answers for warning in each.warnings]
-    for warning in warnings if not silent else ():
+    for warning in _beside(report, format) if not silent else ():
         print(f"warning: {printable(warning)}", file=sys.stderr)
     if report.exit_code:
         raise typer.Exit(report.exit_code)
+
+
+def _beside(report: "Report", format: str) -> Iterator[str]:
+    """What goes to stderr as warnings, since the format has no place for it."""
+    yield from report.warnings
+    together = report.together
+    if together is not None and format in ("csv", "json"):
+        yield from together.left_out
+    if format == "csv":
+        for number, answer in enumerate(report.answers):
+            which = "" if together is None else f"{together.labels[number]}: "
+            yield from (f"{which}{warning}" for warning in answer.warnings)
 
 
 def _opened(output: str) -> "Target":
@@ -64,10 +74,11 @@ def _opened(output: str) -> "Target":
 def _asked(question: str, given: dict[str, Any]) -> "Report":
     # Loaded here and not by the commands: help and completion go without.
     ask = getattr(import_module(f"napkin.questions.{question}"), question)
+    from napkin.questions import scenarios
     from napkin.questions.answer import Report
 
     try:
-        answer = ask(**given)
+        answer = scenarios.asked(question, ask, given)
     except NapkinError as error:
         raise _naming_the_variable(error, given) from None
     return answer if isinstance(answer, Report) else Report(answer.question, [answer])
@@ -78,7 +89,7 @@ def _naming_the_variable(error: NapkinError, given: dict[str, Any]) -> NapkinErr
         text = str(error)
         value = os.environ.get(variable)
         if value and text.startswith(f"--{option}:") and value == given.get(option):
-            return type(error)(variable + text.removeprefix(f"--{option}"))
+            return error.with_lines(variable + text.removeprefix(f"--{option}"))
     return error
 
 

@@ -20,6 +20,16 @@ def value_of(of: Quantity | Figure | None) -> float | None:
     return None if of is None else of.value
 
 
+def bar(amount: float, most: float, end: float | None = None, width: int = 28) -> str:
+    """As long as the amount on a scale up to `most`, in letters; `|` is where it ends."""
+    length = max(1, round(width * amount / most))
+    line = f"{'█' * length:{width}}"
+    if end is None:
+        return line
+    at = round(width * end / most)
+    return f"{line[:at]}|{line[at:]}"
+
+
 class Bar(Record):
     """One figure, as long as its parts are together."""
 
@@ -126,6 +136,15 @@ class Answer(Record):
         ]
 
 
+class Together(Record):
+    """Several scenarios as one: a row for each, and what is said of all."""
+
+    words: Words
+    table: Table
+    labels: Sequence[str]  # what tells each from the others
+    left_out: Sequence[str] = ()  # what was asked for and has no row, and why
+
+
 class Report(Record, frozen=False):
     """All that one command answers."""
 
@@ -137,3 +156,9 @@ class Report(Record, frozen=False):
     exit_code: int = 0  # 130 for what an interrupted run had found
     topics: Sequence[str] = ()  # of `napkin explain`, under the whole working
     files: tuple[Path, ...] = ()  # the hardware files, for who wants one to start from
+    say: Callable[[], Together] | None = None  # of scenarios; called when it is read
+
+    @cached_property
+    def together(self) -> Together | None:
+        """The scenarios as one; None where the answers are no scenarios."""
+        return None if self.say is None else self.say()

@@ -5,7 +5,7 @@ from functools import partial
 
 from napkin import parsing, units
 from napkin.accounting import compute, tensors
-from napkin.errors import NapkinError
+from napkin.errors import Lacking, NapkinError
 from napkin.quantity import Quantity, given
 from napkin.questions import options
 from napkin.questions.answer import Answer, Roofline, Words, value_of
@@ -138,7 +138,8 @@ def _of(m: Quantity, k: Quantity, n: Quantity, promised: Promise, took: Quantity
 def _bandwidth(device: Accelerator) -> Quantity:
     figure = device.memory_bandwidth
     if figure is None:
-        raise options.error("hardware", f"{device.key} has no memory bandwidth on file")
+        what = "memory bandwidth"
+        raise Lacking(f"{device.key} has no {what} on file", what=what).within("--hardware")
     return given("BW", "memory bandwidth", figure.value, "B/s/GPU", figure.source)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 
 from napkin import parsing, units
-from napkin.errors import NapkinError
+from napkin.errors import Lacking, NapkinError
 from napkin.quantity import Quantity, given
 from napkin.questions import options
 from napkin.questions.answer import Inputs
@@ -157,7 +157,8 @@ def promise(hardware: object, wanted: object, peak: Text, sparse: bool) -> Promi
         if sparse:
             raise options.error("sparse", "no sparse figure is ever measured; leave it out")
         if figure is None or here is None:
-            raise options.error("peak", broken or _nothing_measured(accelerator, dtype))
+            problem = broken or _nothing_measured(accelerator, dtype)
+            raise Lacking(problem, what=f"measured {dtype} figure").within("--peak")
         P = given("P", here.label, here.value, here.unit, here.source)
         kind = f"{dtype} measured here"
         return Promise(accelerator, str(hardware), dtype, P, kind, inputs, None, figure)
@@ -175,7 +176,7 @@ def _promised(accelerator: Accelerator, dtype: str, sparse: bool, is_default: bo
         return accelerator.peak_of(dtype, sparse)
     except NapkinError as error:
         because = f"{dtype} is the default, and " if is_default else ""
-        raise options.error("dtype", f"{because}{error}") from None
+        raise error.with_lines(f"{because}{error}").within("--dtype") from None
 
 
 def _stated(accelerator: Accelerator, wanted: str, dtype: str, peak: Text, sparse: bool) -> Promise:

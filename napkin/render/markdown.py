@@ -5,7 +5,7 @@ from typing import TextIO
 
 from napkin import quantity
 from napkin.errors import printable
-from napkin.questions.answer import Answer, Picture, Report, Table
+from napkin.questions.answer import Answer, Picture, Report, Table, Together, Words
 from napkin.render import bars
 
 COLUMNS = ("", "", "formula", "numbers", "value", "source")
@@ -17,17 +17,33 @@ def write(report: Report, out: TextIO) -> None:
 
 def text(report: Report) -> str:
     """The report as one Markdown text."""
+    if report.together is not None:
+        return "\n".join(_scenarios(report.together, report.answers))
     if report.table is not None and len(report.answers) != 1:
         return "\n".join(_rows(report.table)) + "\n"
     return "\n".join(line for answer in report.answers for line in _answer(answer))
 
 
-def _answer(answer: Answer) -> Iterator[str]:
-    words = answer.words
+def _scenarios(together: Together, answers: Sequence[Answer]) -> Iterator[str]:
+    """The table, what is said of all, and each by itself."""
+    yield from _head(together.words)
+    yield from (*_rows(together.table), "")
+    yield from _remarks(together.words.notes, together.words.warnings)
+    for label, answer in zip(together.labels, answers, strict=True):
+        yield from (f"### {_plain(label)}", "")
+        yield from _answer(answer)
+
+
+def _head(words: Words) -> Iterator[str]:
     yield f"**{_plain(words.headline)}** {_plain(words.condition)}"
     if words.settings:
         yield _plain(words.settings)
     yield ""
+
+
+def _answer(answer: Answer) -> Iterator[str]:
+    words = answer.words
+    yield from _head(words)
     if answer.summary is not None:
         yield from _rows(answer.summary)
         yield ""
@@ -46,8 +62,12 @@ def _answer(answer: Answer) -> Iterator[str]:
     yield ""
     if isinstance(words.picture, Picture):
         yield from ("```", *map(printable, bars.lines(words.picture)), "```", "")
-    yield from (f"- {_note(note)}" for note in answer.notes)
-    yield from (f"- **Warning:** {_plain(warning)}" for warning in answer.warnings)
+    yield from _remarks(answer.notes, answer.warnings)
+
+
+def _remarks(notes: Sequence[str], warnings: Sequence[str]) -> Iterator[str]:
+    yield from (f"- {_note(note)}" for note in notes)
+    yield from (f"- **Warning:** {_plain(warning)}" for warning in warnings)
     yield ""
 
 

@@ -31,7 +31,8 @@ def write(report: Report, out: TextIO) -> None:
     table.screen(report, on, letters=False)
     svg = on.export_svg(title=f"napkin {report.question}")
     svg = re.sub(r"@font-face\s*\{[^}]*\}\s*", "", svg)
-    pictures = [] if report.table else [answer.words.picture for answer in report.answers]
+    listed = report.table or report.together
+    pictures = [] if listed else [answer.words.picture for answer in report.answers]
     svg = _beneath(svg, [each for each in pictures if each is not None])
     out.write(svg if plain.speaks_utf8(out) else plain.xml_text(svg))
 

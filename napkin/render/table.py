@@ -13,7 +13,7 @@ from rich.text import Text
 from napkin import quantity
 from napkin.errors import printable
 from napkin.quantity import Quantity
-from napkin.questions.answer import Answer, Picture, Report, Table
+from napkin.questions.answer import Answer, Picture, Report, Table, Together, Words
 from napkin.render import bars
 from napkin.render.console import console
 
@@ -26,6 +26,7 @@ STRONG = "bold"
 FAILS = "bold red"
 
 BETWEEN_COLUMNS = "   "
+WORKING = "the working of each: --explain"
 
 
 def write(report: Report, out: TextIO) -> None:
@@ -58,7 +59,9 @@ def width(report: Report, on: Console, longest_line: int) -> int:
 
 
 def _parts(report: Report, width: int, letters: bool = True) -> Iterator[RenderableType]:
-    if report.table is not None:
+    if report.together is not None:
+        yield from _side_by_side(report, report.together, width, letters)
+    elif report.table is not None:
         yield from _listed(report, report.table, width, letters)
     else:
         for number, answer in enumerate(report.answers):
@@ -69,21 +72,35 @@ def _parts(report: Report, width: int, letters: bool = True) -> Iterator[Rendera
         yield from ("", _text(f"why: napkin explain {' | '.join(report.topics)}", ASIDE))
 
 
+def _side_by_side(
+    report: Report, together: Together, width: int, letters: bool
+) -> Iterator[RenderableType]:
+    """Scenarios: a row each, and the whole working of each where it is asked for."""
+    yield from (*_head(together.words), "")
+    yield from _grid(together.table, together.table.rows, width)
+    notes = [*together.words.notes, *([] if report.explain else [WORKING])]
+    yield from _remarks(together.words, notes, letters)
+    if report.explain:
+        for label, answer in zip(together.labels, report.answers, strict=True):
+            yield from ("", _text(label, STRONG))
+            yield from _answered(answer, width, True, letters)
+
+
 def _listed(report: Report, table: Table, width: int, letters: bool) -> Iterator[RenderableType]:
     alone = report.answers[0] if len(report.answers) == 1 else None
     if alone:
-        yield from (*_head(alone), "")
+        yield from (*_head(alone.words), "")
     if table.rows:
         more = table.more if report.explain else ()
         yield from _grid(table, [*table.rows, *more], width)
     if table.caption:
         yield _text(table.caption, ASIDE)
     if alone:
-        yield from _remarks(alone, report.explain, letters)
+        yield from _remarks(alone.words, _notes(alone, report.explain), letters)
 
 
 def _answered(answer: Answer, width: int, explain: bool, letters: bool) -> Iterator[RenderableType]:
-    yield from _head(answer)
+    yield from _head(answer.words)
     if answer.summary is not None:
         yield ""
         yield from _grid(answer.summary, answer.summary.rows, width)
@@ -92,13 +109,13 @@ def _answered(answer: Answer, width: int, explain: bool, letters: bool) -> Itera
     if explain or (answer.summary is None and answer.steps):
         yield ""
         yield _working(answer, width, explain)
-    yield from _remarks(answer, explain, letters)
+    yield from _remarks(answer.words, _notes(answer, explain), letters)
 
 
-def _head(answer: Answer) -> Iterator[RenderableType]:
-    yield _headline(answer)
-    if answer.words.settings:
-        yield _assumptions(Text(), answer.words.settings)
+def _head(words: Words) -> Iterator[RenderableType]:
+    yield _headline(words)
+    if words.settings:
+        yield _assumptions(Text(), words.settings)
 
 
 def _text(words: str, style: str = "") -> Text:
@@ -106,11 +123,11 @@ def _text(words: str, style: str = "") -> Text:
     return Text(printable(words), style)
 
 
-def _headline(answer: Answer) -> Text:
-    line = _text(answer.words.headline, FAILS if answer.words.failure else STRONG)
-    if not answer.words.condition:
+def _headline(words: Words) -> Text:
+    line = _text(words.headline, FAILS if words.failure else STRONG)
+    if not words.condition:
         return line
-    return _assumptions(line.append("  "), answer.words.condition)
+    return _assumptions(line.append("  "), words.condition)
 
 
 def _assumptions(line: Text, words: str) -> Text:
@@ -160,9 +177,11 @@ def _formula(step: Quantity, shown: Collection[str]) -> Text:
     return working if numbers == working.plain else working.append(f"\n{numbers}", ASIDE)
 
 
-def _remarks(answer: Answer, explain: bool, letters: bool) -> Iterator[RenderableType]:
-    words = answer.words
-    notes = answer.notes if explain else words.notes
+def _notes(answer: Answer, explain: bool) -> Sequence[str]:
+    return answer.notes if explain else answer.words.notes
+
+
+def _remarks(words: Words, notes: Sequence[str], letters: bool) -> Iterator[RenderableType]:
     drawn = words.picture if letters and isinstance(words.picture, Picture) else None
     if notes or words.warnings or drawn:
         yield ""
@@ -180,8 +199,9 @@ def _grid(table: Table, lines: Sequence[Sequence[str]], width: int) -> Iterator[
     for row in rows[1:]:
         grid.add_row(*row[: len(widths)])
     yield grid
-    if table.columns[len(widths) :]:
-        yield _text(f"no room for: {', '.join(table.columns[len(widths) :])}", ASIDE)
+    left_out = list(filter(None, table.columns[len(widths) :]))
+    if left_out:
+        yield _text(f"no room for: {', '.join(left_out)}", ASIDE)
 
 
 def _laid_out(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from napkin.errors import NapkinError
+from napkin.errors import Lacking
 from napkin.record import NOTHING, Record
 
 
@@ -69,17 +69,19 @@ class Accelerator(Record):
         return self.name.removeprefix(f"{self.vendor} ").removeprefix("GeForce ")
 
     def peak_of(self, dtype: str, sparse: bool = False) -> Figure:
-        """The promised FLOP/s. Raises NapkinError that names what the device has."""
+        """The promised FLOP/s. Raises Lacking, which names what the device has."""
         if dtype not in self.peak:
             has = [name for name in self.peak if not name.endswith("_vector")]
-            raise NapkinError(f"{self.key} has no {dtype} figure; it has {' '.join(has)}")
+            what = f"{dtype} figure"
+            raise Lacking(f"{self.key} has no {what}; it has {' '.join(has)}", what=what)
         peak = self.peak[dtype]
         if not sparse:
             return peak.dense
         if peak.sparse is None:
             has = [name for name, p in self.peak.items() if p.sparse]
             says = f"it has {' '.join(has)}" if has else "it has none at all"
-            raise NapkinError(f"{self.key} has no sparse {dtype} figure; {says}")
+            what = f"sparse {dtype} figure"
+            raise Lacking(f"{self.key} has no {what}; {says}", what=what)
         return peak.sparse
 
     @property

@@ -13,7 +13,9 @@ COLUMNS, LINES = 80, 24 - 1  # the prompt takes one
 USUAL = (
     "train-time --params 70e9 --tokens 15e12 --gpus 1024",
     "train-time --model llama-3-8b --tokens 15T --gpus 1024 --price 2.50",
+    "train-time --params 70e9 --tokens 15e12 --gpus 512,1024 --mfu 40%,50% --price 2.50",
     "max-model --gpus 8",
+    "memory --model llama-3-8b --gpus 8 --micro-batch 1,2,4",
     "memory --model llama-3-8b --gpus 8",
     "memory --model llama-3-8b --gpus 8 --seq-len 8192",
     "memory --model llama-3-8b --gpus 8 --hardware rtx-4090",

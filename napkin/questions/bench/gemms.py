@@ -208,5 +208,5 @@ def measure(
             said = str(error).removeprefix("--shape: ").removeprefix("--size: ")
             said, too_large, _ = said.partition("; try --size")
             less = "; write a smaller --seq-len or --micro-batch" if too_large else ""
-            raise type(error)(f"--model: {work.model.name}: {said}{less}") from None
+            raise error.with_lines(f"--model: {work.model.name}: {said}{less}") from None
     return answer(work, found, run, dtype, skipped)

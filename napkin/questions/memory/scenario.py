@@ -282,16 +282,11 @@ def _not_whole(devices: int, degrees: Degrees, fewest: int) -> str:
 
 
 def _inputs_of(degrees: Degrees) -> Inputs:
-    """Null where there is nothing to divide."""
-    return {
-        "tp": degrees.tp,
-        "pp": degrees.pp,
-        "cp": degrees.cp,
-        "ep": degrees.ep,
-        "sequence_parallel": degrees.sequence_parallel,
-        "virtual_stages": degrees.virtual_stages,
-        "imbalance": degrees.imbalance,
-    }
+    """Null where nothing is divided."""
+    names = (*DIVIDING, *OF_A_SHAPE)
+    if degrees is UNDIVIDED:
+        return dict.fromkeys(names)
+    return {name: getattr(degrees, name) for name in names}
 
 
 def _refuse_what_it_lacks(about: Model | Stack | None, asked: Settings) -> None:

@@ -4,6 +4,7 @@ from functools import partial
 
 from napkin import units
 from napkin.accounting import compute
+from napkin.accounting.run import SPEED, solve
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity
 from napkin.questions import options, throughput, workload
@@ -158,7 +159,7 @@ class _Model(Record):
 
 
 def _model(measured: Throughput, about: Workload | None, frozen_base: bool) -> _Model:
-    counts = measured.A is None
+    counts = not measured.counted
     if options.switch("frozen_base", frozen_base) and not counts:
         raise options.error("frozen_base", "does nothing here: the FLOP are counted already")
     if about is None:
@@ -190,14 +191,10 @@ def _hfu(
 def _answer(
     measured: Throughput, model: _Model, recompute: str | None, promised: Promise
 ) -> Answer:
-    f, r1, A = model.f, measured.r1, measured.A
-    if A is None:
-        assert f is not None  # throughput.read refuses a rate in tokens without parameters
-        assert r1 is not None
-        A = compute.achieved(f, r1)
-    elif f is not None:
-        r1 = compute.token_rate_of(A, f)
-    MFU = compute.mfu(A, promised.P)
+    f = model.f
+    found = solve({**measured.known, **({} if f is None else {"f": f}), "P": promised.P}, SPEED)
+    A, MFU = found["A"], found["MFU"]
+    r1, h, t = (found.get(symbol) for symbol in ("r₁", "h", "t"))
     here = None if promised.here is None else compute.mfu_of_measured(A, promised.here)
     HFU = _hfu(MFU, recompute, model, r1, promised.P)
     hfu = MFU.value if recompute == "none" else value_of(HFU)
@@ -216,12 +213,12 @@ def _answer(
         "flops_per_token": value_of(f),
         "flops_per_second_per_gpu": A.value,
         "tokens_per_second_per_gpu": value_of(r1),
-        "gpu_hours": value_of(measured.h),
-        "seconds": value_of(measured.t),
+        "gpu_hours": value_of(h),
+        "seconds": value_of(t),
     }
     words = partial(_words, MFU, HFU, here, A, model, measured, promised)
     steps = tuple(q for q in (MFU, here, HFU) if q is not None)
-    asides = tuple(q for q in (r1, measured.h) if q is not None)
+    asides = tuple(q for q in (r1, h) if q is not None)
     rows = tuple(q for q in (f if model.counts else None, A, promised.P, *steps) if q is not None)
     return Answer("mfu", inputs, result, words, steps, asides, COLUMNS, rows)
 

@@ -1,10 +1,11 @@
 """How long does a training run take, and what does it cost?"""
 
+from collections.abc import Mapping
 from functools import partial
-from typing import NamedTuple
 
 from napkin import parsing, units
 from napkin.accounting import compute, memory
+from napkin.accounting.run import RUN, solve
 from napkin.quantity import Quantity, given
 from napkin.questions import options, workload
 from napkin.questions.answer import Answer, Words, value_of
@@ -20,7 +21,6 @@ from napkin.questions.peak import (
 )
 from napkin.questions.workload import Workload, bytes_per_param
 from napkin.record import Record
-from napkin.specs.accelerator import Figure
 from napkin.specs.conventions import CONVENTIONS, SIX_N
 from napkin.specs.optimizers import OPTIMIZERS, PRECISIONS
 
@@ -52,16 +52,17 @@ STATE = bytes_per_param(PRECISIONS["mixed"], OPTIMIZERS["adamw"], "mixed precisi
 
 
 class _Run(Record):
-    """The inputs of one scenario."""
+    """One scenario: its inputs, and all that follows from them."""
 
     workload: Workload
-    D: Quantity
-    epochs: Quantity | None
-    n: Quantity
-    MFU: Quantity
+    found: Mapping[str, Quantity]  # by symbol
     promised: Promise
-    price: Quantity | None
     assumed: bool  # MFU was not given
+    C_pfs: Quantity
+    S: Quantity
+    n_min: Quantity
+    t_here: Quantity | None = None
+    MFU_here: Quantity | None = None
 
 
 def train_time(
@@ -92,163 +93,138 @@ def train_time(
         raise options.error("seq_len", "goes with --model")
     about = workload.read(params, active_params, model, convention, seq_len)
     gpus, hardware = machines(gpus, hardware)
-    D, e = _tokens(tokens, epochs)
-    run = _Run(
-        workload=about,
-        D=D,
-        epochs=e,
-        n=options.quantity("gpus", gpus, parsing.gpus, "n", "GPUs", "GPU"),
-        MFU=options.quantity("mfu", mfu, parsing.fraction, "MFU", "utilization", "%", ASSUMED_MFU),
-        promised=promise(hardware, dtype, peak, sparse),
-        price=None
-        if price is None
-        else options.quantity("price", price, parsing.money, "p", "price", "USD/GPU/hour"),
-        assumed=mfu is None,
+    known = {**_work(about), **_tokens(tokens, epochs)}
+    known["n"] = options.quantity("gpus", gpus, parsing.gpus, "n", "GPUs", "GPU")
+    known["MFU"] = options.quantity(
+        "mfu", mfu, parsing.fraction, "MFU", "utilization", "%", ASSUMED_MFU
     )
-    return _answer(run)
+    promised = promise(hardware, dtype, peak, sparse)
+    known["P"] = promised.P
+    if price is not None:
+        known["p"] = options.quantity("price", price, parsing.money, "p", "price", "USD/GPU/hour")
+    tdp = promised.accelerator.tdp
+    if tdp is not None:
+        known["TDP"] = given("TDP", "TDP of one GPU", tdp.value, "W/GPU", tdp.source)
+    return _answer(_run(about, known, promised, assumed=mfu is None))
 
 
-def _tokens(tokens: Text | None, epochs: Text | None) -> tuple[Quantity, Quantity | None]:
-    """D, the tokens trained on, and how many times each was seen."""
+def _work(about: Workload) -> dict[str, Quantity]:
+    """What a token costs."""
+    if about.convention == SIX_N:
+        return {"k": compute.TRAINING, "N": about.N_act}
+    return {"f": about.f}
+
+
+def _tokens(tokens: Text | None, epochs: Text | None) -> dict[str, Quantity]:
+    """The tokens trained on, or those of an epoch and how many times each is seen."""
     if epochs is None:
         label = "training tokens"
-        return options.quantity("tokens", tokens, parsing.tokens, "D", label, "token"), None
+        return {"D": options.quantity("tokens", tokens, parsing.tokens, "D", label, "token")}
     D1 = options.quantity("tokens", tokens, parsing.tokens, "D₁", "tokens of one epoch", "token")
-    e = options.quantity("epochs", epochs, parsing.factor, "e", "epochs", "1")
-    return compute.tokens_of_epochs(D1, e), e
+    return {"D₁": D1, "e": options.quantity("epochs", epochs, parsing.factor, "e", "epochs", "1")}
 
 
-class _Figures(NamedTuple):
-    """What follows from the inputs."""
-
-    C: Quantity
-    t: Quantity
-    h: Quantity
-    C_pfs: Quantity
-    r: Quantity
-    r1: Quantity
-    S: Quantity
-    n_min: Quantity
-    cost: Quantity | None
-    E: Quantity | None
-    t_here: Quantity | None
-    MFU_here: Quantity | None
-
-
-def _figures(run: _Run) -> _Figures:
-    C = _compute(run.workload, run.D)
-    t = compute.training_time(C, compute.sustained_throughput(run.n, run.promised.P, run.MFU))
-    h = compute.gpu_hours(run.n, t)
-    r = compute.token_rate(run.D, t)
-    S = memory.training_state(run.workload.N, STATE)
-    P, here = run.promised.P, run.promised.here
-    return _Figures(
-        C=C,
-        t=t,
-        h=h,
-        C_pfs=compute.petaflop_s_days(C),
-        r=r,
-        r1=compute.token_rate_per_gpu(r, run.n),
+def _run(about: Workload, known: Mapping[str, Quantity], promised: Promise, assumed: bool) -> _Run:
+    found = solve(known, RUN)
+    S = memory.training_state(about.N, STATE)
+    P, here = promised.P, promised.here
+    return _Run(
+        workload=about,
+        found=found,
+        promised=promised,
+        assumed=assumed,
+        C_pfs=compute.petaflop_s_days(found["C"]),
         S=S,
-        n_min=memory.min_gpus(S, printed_memory(run.promised.accelerator)),
-        cost=None if run.price is None else compute.cost(h, run.price),
-        E=_energy(h, run.promised.accelerator.tdp),
-        t_here=None if here is None else compute.time_at_measured(t, P, here),
-        MFU_here=None if here is None else compute.mfu_at_measured(run.MFU, P, here),
+        n_min=memory.min_gpus(S, printed_memory(promised.accelerator)),
+        t_here=None if here is None else compute.time_at_measured(found["t"], P, here),
+        MFU_here=None if here is None else compute.mfu_at_measured(found["MFU"], P, here),
     )
-
-
-def _compute(about: Workload, D: Quantity) -> Quantity:
-    if about.convention == SIX_N:
-        return compute.training_compute(about.N_act, D)
-    return compute.training_compute_of(about.f, D)
-
-
-def _energy(h: Quantity, tdp: Figure | None) -> Quantity | None:
-    if tdp is None:
-        return None
-    return compute.energy(h, given("TDP", "TDP of one GPU", tdp.value, "W/GPU", tdp.source))
 
 
 def _answer(run: _Run) -> Answer:
-    f = _figures(run)
+    found = run.found
+    cost, E = found.get("cost"), found.get("E_TDP")
     inputs = {
         **run.workload.inputs,
-        "tokens": run.D.value,
-        "epochs": value_of(run.epochs),
-        "gpus": run.n.value,
+        "tokens": found["D"].value,
+        "epochs": value_of(found.get("e")),
+        "gpus": found["n"].value,
         **run.promised.inputs,
-        "mfu": run.MFU.value,
-        "price": value_of(run.price),
+        "mfu": found["MFU"].value,
+        "price": value_of(found.get("p")),
     }
     result = {
-        "flops": f.C.value,
-        "seconds": f.t.value,
-        "days": f.t.value / units.DAY,
-        "gpu_hours": f.h.value,
-        "pf_days": f.C_pfs.value,
+        "flops": found["C"].value,
+        "seconds": found["t"].value,
+        "days": found["t"].value / units.DAY,
+        "gpu_hours": found["h"].value,
+        "pf_days": run.C_pfs.value,
         "params": run.workload.N.value,
         "active_params": run.workload.N_act.value,
-        "tokens": run.D.value,
-        "gpus": run.n.value,
-        "mfu": run.MFU.value,
-        "tokens_per_second": f.r.value,
-        "tokens_per_second_per_gpu": f.r1.value,
-        "min_gpus_for_states": f.n_min.value,
-        "cost": value_of(f.cost),
-        "energy_kwh": None if f.E is None else f.E.value / 1000,
-        "measured": _measured(f),
+        "tokens": found["D"].value,
+        "gpus": found["n"].value,
+        "mfu": found["MFU"].value,
+        "tokens_per_second": found["r"].value,
+        "tokens_per_second_per_gpu": found["r₁"].value,
+        "min_gpus_for_states": run.n_min.value,
+        "cost": value_of(cost),
+        "energy_kwh": None if E is None else E.value / 1000,
+        "measured": _measured(run),
         "published": None,
     }
     if run.workload.model is not None:
         result["conventions"] = {
-            name: each.value * run.D.value for name, each in run.workload.flop.items()
+            name: each.value * found["D"].value for name, each in run.workload.flop.items()
         }
-    derived = (f.h, f.C_pfs, f.r1, f.cost, f.E, f.n_min, f.t_here, f.MFU_here)
+    derived = (found["h"], run.C_pfs, found["r₁"], cost, E, run.n_min, run.t_here, run.MFU_here)
     asides = tuple(q for q in derived if q is not None)
-    return Answer("train-time", inputs, result, partial(_words, run, f), (f.t,), asides, COLUMNS)
+    return Answer(
+        "train-time", inputs, result, partial(_words, run), (found["t"],), asides, COLUMNS
+    )
 
 
-def _measured(f: _Figures) -> dict[str, float] | None:
-    if f.t_here is None or f.MFU_here is None:
+def _measured(run: _Run) -> dict[str, float] | None:
+    if run.t_here is None or run.MFU_here is None:
         return None
-    return {"days": f.t_here.value / units.DAY, "mfu_promised": f.MFU_here.value}
+    return {"days": run.t_here.value / units.DAY, "mfu_promised": run.MFU_here.value}
 
 
-def _both(run: _Run, f: _Figures) -> list[str]:
+def _both(run: _Run) -> list[str]:
     """Promised and measured side by side, where bench has a figure on file."""
-    if f.t_here is None:
+    if run.t_here is None:
         return []
-    promised = f"{f.t} at {run.MFU} of the promised {run.promised.P}"
-    here = f"{f.t_here} at {run.MFU} of the {run.promised.here} measured here"
-    return [f"{promised} · {here} ({f.MFU_here} MFU)"]
+    t, MFU = run.found["t"], run.found["MFU"]
+    promised = f"{t} at {MFU} of the promised {run.promised.P}"
+    here = f"{run.t_here} at {MFU} of the {run.promised.here} measured here"
+    return [f"{promised} · {here} ({run.MFU_here} MFU)"]
 
 
-def _words(run: _Run, f: _Figures) -> Words:
+def _words(run: _Run) -> Words:
+    found = run.found
     assumed = " (assumed)" if run.assumed else ""
-    device = f"{run.n.value:,} × {run.promised.accelerator.short_name}"
-    rates = f"{f.r} ({units.figures(f.r1.value)} per GPU)"
-    totals = [f"{f.h} · {rates}"]
-    if f.cost is not None:
-        totals.append(f"{f.cost} at {run.price}")
-    if f.E is not None:
-        totals.append(f"{f.E} at most, all GPUs at their TDP")
+    device = f"{found['n'].value:,} × {run.promised.accelerator.short_name}"
+    rates = f"{found['r']} ({units.figures(found['r₁'].value)} per GPU)"
+    totals = [f"{found['h']} · {rates}"]
+    if "cost" in found:
+        totals.append(f"{found['cost']} at {found['p']}")
+    if "E_TDP" in found:
+        totals.append(f"{found['E_TDP']} at most, all GPUs at their TDP")
     size = units.count(run.workload.N.value)
-    gpus = "1 GPU" if f.n_min.value == 1 else f"{f.n_min.value:,} GPUs"
-    state = f"{units.figures(STATE.value)} B × {size} = {f.S}"
+    gpus = "1 GPU" if run.n_min.value == 1 else f"{run.n_min.value:,} GPUs"
+    state = f"{units.figures(STATE.value)} B × {size} = {run.S}"
     needs = f"states need at least {gpus}: {state} of training state"
-    enough = run.n.value >= f.n_min.value
+    enough = found["n"].value >= run.n_min.value
     return Words(
-        units.long_time(f.t.value),
-        f"if MFU is {run.MFU}{assumed} · {device} · {run.promised.kind}{run.workload.named}",
+        units.long_time(found["t"].value),
+        f"if MFU is {found['MFU']}{assumed} · {device} · {run.promised.kind}{run.workload.named}",
         [
-            *_both(run, f),
-            _beside_known(f.C),
+            *_both(run),
+            _beside_known(found["C"]),
             *totals,
             *([needs] if enough else []),
             *run.promised.notes(),
             *(run.workload.counted()),
-            *_next(run, f),
+            *_next(run),
         ],
         [
             *([] if enough else [needs]),
@@ -256,10 +232,10 @@ def _words(run: _Run, f: _Figures) -> Words:
             *run.workload.leaves_out,
             *_out_of_reach(run),
             *run.promised.warnings(),
-            *run.promised.readings(f.t),
+            *run.promised.readings(found["t"]),
         ],
-        settings=_at_other_shares(run, f),
-        details=[str(f.C_pfs), *([] if run.workload.model else [COUNTED])],
+        settings=_at_other_shares(run),
+        details=[str(run.C_pfs), *([] if run.workload.model else [COUNTED])],
     )
 
 
@@ -269,10 +245,11 @@ def _out_of_reach(run: _Run) -> list[str]:
     if seen is None or run.promised.stated or run.promised.inputs["sparse"]:
         return []
     most = seen.value / run.promised.P.value
-    if run.MFU.value <= most:
+    MFU = run.found["MFU"]
+    if MFU.value <= most:
         return []
     share = units.humanize(most, "%")
-    return [f"{run.MFU} is out of reach: large matmuls alone reached {share} of this peak"]
+    return [f"{MFU} is out of reach: large matmuls alone reached {share} of this peak"]
 
 
 def _beside_known(C: Quantity) -> str:
@@ -281,21 +258,22 @@ def _beside_known(C: Quantity) -> str:
     return f"C is {', '.join(times)}"
 
 
-def _at_other_shares(run: _Run, f: _Figures) -> str:
+def _at_other_shares(run: _Run) -> str:
     """The same run where its utilization was assumed, and is less."""
     if not run.assumed:
         return ""
-    times = (units.long_time(f.t.value * run.MFU.value / share) for share in OTHER_SHARES)
+    whole = run.found["t"].value * run.found["MFU"].value
+    times = (units.long_time(whole / share) for share in OTHER_SHARES)
     return " · ".join(
         f"{time} at {share:.0%}".replace("%", " %")
         for time, share in zip(times, OTHER_SHARES, strict=True)
     )
 
 
-def _next(run: _Run, f: _Figures) -> list[str]:
+def _next(run: _Run) -> list[str]:
     """What to ask next."""
     ways = [
-        "" if f.cost is not None else "cost: --price 2.50",
+        "" if "cost" in run.found else "cost: --price 2.50",
         "your MFU: napkin mfu" if run.assumed else "",
         "" if run.workload.model is not None else "your model: --model",
     ]

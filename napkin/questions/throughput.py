@@ -1,15 +1,15 @@
 """The ways to say how fast a run goes, each into tokens per second and GPU or FLOP per second."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from napkin import parsing
 from napkin.accounting import compute
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity, coefficient
 from napkin.questions import options
 from napkin.questions.answer import Inputs
 from napkin.questions.examples import MFU
+from napkin.questions.figures import figure
 from napkin.questions.options import Text, flag
 from napkin.record import NOTHING, Record
 
@@ -106,21 +106,16 @@ class _Reader:
         return next(method for method in methods if method.__name__ == way)()
 
     def tokens_per_second(self) -> dict[str, Quantity]:
-        parse, label = parsing.tokens_per_second, "tokens per second, all GPUs"
-        r = self._take("tokens_per_second", parse, "r", label, "token/s")
         why = "--tokens-per-second counts all GPUs; or use --tokens-per-second-per-gpu"
-        return {"r": r, "n": self._gpus(why)}
+        return {"r": self._take("tokens_per_second"), "n": self._gpus(why)}
 
     def tokens_per_second_per_gpu(self) -> dict[str, Quantity]:
         if self.asked.gpus is not None:
             self._gpus("")
-        parse, label = parsing.tokens_per_second_per_gpu, "tokens per second and GPU"
-        unit = "token/s/GPU"
-        return {"r₁": self._take("tokens_per_second_per_gpu", parse, "r₁", label, unit)}
+        return {"r₁": self._take("tokens_per_second_per_gpu")}
 
     def step_time(self) -> dict[str, Quantity]:
-        label = "optimizer step time"
-        t = self._take("step_time", parsing.duration, "t_step", label, "s/step")
+        t = self._take("step_time")
         n = self._gpus("--step-time is the step of all GPUs")
         return {"K": self._tokens_per_step(n), "t_step": t, "n": n}
 
@@ -130,9 +125,7 @@ class _Reader:
         if direct:
             counted = ("seq_len", "global_batch", "micro_batch", "grad_accum")
             self.asked.refuse(counted, "does nothing beside --tokens-per-step")
-            label = "tokens per optimizer step"
-            parse = parsing.tokens_per_step
-            return self._take("tokens_per_step", parse, "K", label, "token/step")
+            return self._take("tokens_per_step")
         if {"global_batch", "micro_batch"} <= set(given):
             raise options.error("micro_batch", "--global-batch already says it; leave one out")
         has_length = "seq_len" in given or self.T is not None
@@ -144,7 +137,7 @@ class _Reader:
             )
         T = self.T
         if T is None:
-            T = self._take("seq_len", parsing.whole, "T", "sequence length", "token/seq")
+            T = self._take("seq_len")
         return compute.tokens_per_step(T, self._batch(n, T))
 
     def _batch(self, n: Quantity, T: Quantity) -> Quantity:
@@ -152,16 +145,13 @@ class _Reader:
             if self.asked.grad_accum is not None:
                 raise options.error("grad_accum", "is in --global-batch already; leave it out")
             return self._noted("global_batch", options.batch(self.asked.global_batch, T))
-        label = "micro-batch of one GPU"
-        b = self._take("micro_batch", parsing.whole, "b", label, "seq/GPU")
+        b = self._take("micro_batch")
         if self.asked.grad_accum is None:
             self.notes.append("no gradient accumulation (assumed): a step is one micro-step")
-        label = "gradient accumulation"
-        a = self._take("grad_accum", parsing.whole, "a", label, "1/step", usual=1)
-        return compute.global_batch(b, a, n)
+        return compute.global_batch(b, self._take("grad_accum", usual=1), n)
 
     def tokens(self) -> dict[str, Quantity]:
-        D = self._take("tokens", parsing.tokens, "D", "training tokens", "token")
+        D = self._take("tokens")
         has = [option for option in ("time", "gpu_hours") if option in self.asked.given]
         if len(has) == 2:
             raise options.error("gpu_hours", "--time already says it; leave one out")
@@ -170,44 +160,28 @@ class _Reader:
         if has == ["gpu_hours"]:
             if self.asked.gpus is not None:
                 raise options.error("gpus", "is in --gpu-hours already; leave it out")
-            h = self._take("gpu_hours", parsing.per_second, "h", "GPU-hours", "GPU·hour")
-            return {"D": D, "h": h}
-        t = self._take("time", parsing.duration, "t", "training time", "s")
-        return {"D": D, "t": t, "n": self._gpus("--time is that of all GPUs")}
+            return {"D": D, "h": self._take("gpu_hours")}
+        return {"D": D, "t": self._take("time"), "n": self._gpus("--time is that of all GPUs")}
 
     def achieved(self) -> dict[str, Quantity]:
         if self.asked.gpus is not None:
             self._gpus("")
             self.notes.append("--achieved is the rate of one GPU, however many there are")
-        label = "achieved throughput of one GPU"
-        return {"A": self._take("achieved", parsing.achieved, "A", label, "FLOP/s/GPU")}
+        return {"A": self._take("achieved")}
 
     def flops(self) -> dict[str, Quantity]:
         if self.asked.time is None:
             raise options.error("flops", "needs --time")
-        C = self._take("flops", parsing.amount, "C", "model FLOP", "FLOP")
-        t = self._take("time", parsing.duration, "t", "time", "s")
         n = self._gpus("") if self.asked.gpus is not None else coefficient(1, "GPU")
-        return {"C": C, "t": t, "n": n}
+        return {"C": self._take("flops"), "t": self._take("time"), "n": n}
 
     def _gpus(self, why: str) -> Quantity:
         if self.asked.gpus is None:
             raise NapkinError(f"mfu needs --gpus: {why}")
-        return self._take("gpus", parsing.gpus, "n", "GPUs", "GPU")
+        return self._take("gpus")
 
-    def _take(
-        self,
-        option: str,
-        parse: Callable[[Any], float],
-        symbol: str,
-        label: str,
-        unit: str,
-        usual: Text | None = None,
-    ) -> Quantity:
-        text = getattr(self.asked, option)
-        return self._noted(
-            option, options.quantity(option, text, parse, symbol, label, unit, usual)
-        )
+    def _take(self, option: str, usual: Text | None = None) -> Quantity:
+        return self._noted(option, figure(option, getattr(self.asked, option), usual))
 
     def _noted(self, option: str, quantity: Quantity) -> Quantity:
         self.inputs[option] = quantity.value

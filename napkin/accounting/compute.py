@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import reduce
 from operator import add
 
-from napkin.quantity import Quantity, coefficient, define, sqrt
+from napkin.quantity import Quantity, coefficient, define
 
 TRAINING = coefficient(6, "FLOP/param/token", "6 = 2 forward + 4 backward")
 FROZEN_BASE = coefficient(4, "FLOP/param/token", "4 = 2 forward + 2 input gradients")
@@ -41,9 +41,8 @@ def petaflop_s_days(C: Quantity) -> Quantity:
     return define("C_pfs", "petaflop/s-days", C / PFS_DAY, "pfs-day")
 
 
-def flop_per_token(N: Quantity, frozen_base: bool = False) -> Quantity:
+def flop_per_token(N: Quantity, each: Quantity = TRAINING) -> Quantity:
     """f in FLOP/token. A frozen base (LoRA) has no weight gradients: 4·N."""
-    each = FROZEN_BASE if frozen_base else TRAINING
     return define("f", "model FLOP per token", each * N, "FLOP/token")
 
 
@@ -131,13 +130,3 @@ def bandwidth(Q: Quantity, t: Quantity) -> Quantity:
 def share_of_bandwidth(W: Quantity, W_P: Quantity) -> Quantity:
     """The share of the promised bandwidth that was measured."""
     return define("BW/BW_P", "share of the promised bandwidth", W / W_P, "%")
-
-
-def optimal_params(C: Quantity) -> Quantity:
-    """N of the least loss for C, where D is 20 tokens a parameter (Chinchilla, 2203.15556)."""
-    return define("N", "parameters", sqrt(C / (TRAINING * TOKENS_PER_PARAM)), "param")
-
-
-def optimal_tokens(N: Quantity) -> Quantity:
-    """D of the least loss."""
-    return define("D", "training tokens", TOKENS_PER_PARAM * N, "token")

@@ -8,7 +8,7 @@ from napkin.cli import options
 from napkin.cli.commands import COMMANDS, WRITTEN
 from napkin.cli.options import Option
 
-COLUMNS, ROWS = 80, 15
+COLUMNS, LINES, ROWS = 80, 22, 15
 FLAGS = 27  # letters
 
 
@@ -16,18 +16,27 @@ def screen(command: str) -> str:
     """What -h prints."""
     entry, columns = COMMANDS[command], min(COLUMNS, get_terminal_size().columns)
     names = sorted((*entry.options, *WRITTEN), key=lambda name: _rank(options.of(command, name)))
-    shown, rest = names[:ROWS], names[ROWS:]
     lines = [*_wrapped(f"napkin {command}: {entry.line}", columns), f"  {entry.examples[0]}", ""]
-    lines += [_row(name, options.of(command, name), columns) for name in shown]
-    more = "more: " + " ".join(map(_flag, rest)) if rest else ""
-    return "\n".join([*lines, "", *_wrapped(more, columns), "in full: --help"])
+    for shown in range(min(ROWS, len(names)), 0, -1):
+        rows = [_row(name, options.of(command, name), columns) for name in names[:shown]]
+        rest = " ".join(map(_flag, names[shown:]))
+        more = _wrapped(f"more: {rest}" if rest else "", columns)
+        if len(lines) + len(rows) + len(more) + 2 <= LINES:
+            break
+    return "\n".join([*lines, *rows, "", *more, "in full: --help"])
 
 
 def _rank(option: Option) -> int:
     """Inputs before what is assumed, what few need last."""
     if option.positional:
         return 0
-    return {None: 1, options.EXPERT: 3, options.SERVING: 3, options.OUTPUT: 4}.get(option.panel, 2)
+    return {
+        None: 1,
+        options.EXPERT: 3,
+        options.DETAIL: 3,
+        options.SERVING: 3,
+        options.OUTPUT: 4,
+    }.get(option.panel, 2)
 
 
 def _flag(name: str) -> str:

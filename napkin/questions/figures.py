@@ -1,65 +1,45 @@
-"""The figures of a run that options say: each by its reader, symbol, label and unit."""
+"""What has bench measured on this machine?"""
 
-from collections.abc import Callable
-from typing import Any
+from functools import partial
 
-from napkin import parsing
-from napkin.quantity import Quantity
-from napkin.questions import options
-from napkin.questions.options import Text
+from napkin import units
+from napkin.questions.answer import Answer, Report, Table, Words
+from napkin.specs import measured
+from napkin.specs.folders import measured_folder
+from napkin.specs.measured import Measured
 
-FIGURES: dict[str, tuple[Callable[[Any], float], str, str, str]] = {
-    "flops": (parsing.amount, "C", "training compute", "FLOP"),
-    "flops_per_param": (
-        parsing.flops_per_param,
-        "k",
-        "FLOP per parameter and token",
-        "FLOP/param/token",
-    ),
-    "tokens": (parsing.tokens, "D", "training tokens", "token"),
-    "tokens_per_param": (parsing.factor, "D/N", "tokens per parameter", "token/param"),
-    "epochs": (parsing.factor, "e", "epochs", "1"),
-    "gpus": (parsing.gpus, "n", "GPUs", "GPU"),
-    "node": (parsing.gpus, "m", "GPUs of a node", "GPU"),
-    "time": (parsing.duration, "t", "training time", "s"),
-    "within": (parsing.duration, "t", "training time", "s"),
-    "gpu_hours": (parsing.gpu_hours, "h", "GPU-hours", "GPU·hour"),
-    "price": (parsing.money, "p", "price", "USD/GPU/hour"),
-    "budget": (parsing.budget, "cost", "budget", "USD"),
-    "power": (parsing.power, "W", "power of one GPU", "W/GPU"),
-    "pue": (parsing.pue, "PUE", "power of the data center over its GPUs'", "1"),
-    "energy": (parsing.energy, "E", "energy", "W·hour"),
-    "mfu": (parsing.fraction, "MFU", "utilization", "%"),
-    "achieved": (parsing.achieved, "A", "achieved throughput of one GPU", "FLOP/s/GPU"),
-    "tokens_per_second": (
-        parsing.tokens_per_second,
-        "r",
-        "tokens per second, all GPUs",
-        "token/s",
-    ),
-    "tokens_per_second_per_gpu": (
-        parsing.tokens_per_second_per_gpu,
-        "r₁",
-        "tokens per second and GPU",
-        "token/s/GPU",
-    ),
-    "steps": (parsing.whole, "steps", "optimizer steps", "step"),
-    "step_time": (parsing.duration, "t_step", "optimizer step time", "s/step"),
-    "tokens_per_step": (parsing.tokens_per_step, "K", "tokens per optimizer step", "token/step"),
-    "seq_len": (parsing.whole, "T", "sequence length", "token/seq"),
-    "micro_batch": (parsing.whole, "b", "micro-batch of one GPU", "seq/GPU"),
-    "grad_accum": (parsing.whole, "a", "gradient accumulation", "1/step"),
-    "lost_time": (parsing.share, "lost", "share of the time that is lost", "%"),
-    "goodput": (parsing.fraction, "g", "share of the time that is not lost", "%"),
-}
+# Of csv: a figure on file.
+COLUMNS = (
+    *("device", "dtype", "device_name", "type", "flops_per_second", "shape", "date"),
+    *("torch", "file"),
+)
 
 
-def figure(
-    option: str, text: Text | None, usual: Text | None = None, symbol: str = "", label: str = ""
-) -> Quantity:
-    """The option as an input; under another symbol and label where it is not the quantity itself.
+def figures() -> Report:
+    """Every figure on file, by device and precision; a broken file is a warning."""
+    found, broken = measured.everything()
+    rows = [
+        (each.device, each.dtype, units.tera(each.rate), each.shape, each.date[:10])
+        for each in found
+    ]
+    columns = ("device", "precision", "TFLOP/s", "shape", "date")
+    nothing = "nothing can be read" if broken else "nothing is on file"
+    caption = measured_folder() if rows else f"{nothing} in {measured_folder()}"
+    table = Table(columns, rows, frozenset(("TFLOP/s",)), caption)
+    return Report("bench", [_answer(each) for each in found], table, broken)
 
-    Raises NapkinError that begins with the option's name.
-    """
-    parse, usually, named, unit = FIGURES[option]
-    return options.quantity(option, text, parse, symbol or usually, label or named, unit, usual)
+
+def _answer(figure: Measured) -> Answer:
+    inputs = {"device": figure.device, "dtype": figure.dtype}
+    result = {
+        "device_name": figure.device,
+        "type": figure.type,
+        "dtype": figure.dtype,
+        "flops_per_second": figure.rate,
+        "shape": figure.shape,
+        "date": figure.date,
+        "torch": figure.torch,
+        "file": str(figure.path),
+    }
+    words = partial(Words, figure.device, figure.dtype)
+    return Answer("bench", inputs, result, words, columns=COLUMNS)

@@ -95,7 +95,7 @@ def mfu(
     FLOP/s, or raw FLOP and time. Options as text or numbers. Raises NapkinError.
     """
     gpus, hardware = machines(gpus, hardware)
-    about = _workload(params, active_params, model, convention, seq_len)
+    about = workload.optional(params, active_params, model, convention, seq_len)
     T = None if about is None else about.T
     asked = throughput.Settings(
         gpus=gpus,
@@ -126,23 +126,6 @@ def mfu(
     return _answer(measured, counted, again, chosen)
 
 
-def _workload(
-    params: Text | None,
-    active_params: Text | None,
-    model: str | None,
-    convention: str | None,
-    seq_len: Text | None,
-) -> Workload | None:
-    """None where the FLOP are counted already, by whoever gave them."""
-    if params is None and model is None:
-        if active_params is not None:
-            raise options.error("active_params", "goes with --params")
-        if convention is not None:
-            raise options.error("convention", "goes with --params or --model")
-        return None
-    return workload.read(params, active_params, model, convention, seq_len)
-
-
 class _Model(Record):
     """f in FLOP/token, None where the rate is in FLOP/s already and no parameters are given."""
 
@@ -169,7 +152,7 @@ def _model(measured: Throughput, about: Workload | None, frozen_base: bool) -> _
     if frozen_base:
         if about.convention != SIX_N:
             raise options.error("frozen_base", "counts 4N; leave --convention out")
-        return _Model(compute.flop_per_token(about.N_act, frozen_base), about, True, counts)
+        return _Model(compute.flop_per_token(about.N_act, compute.FROZEN_BASE), about, True, counts)
     return _Model(about.f, about, False, counts)
 
 

@@ -9,8 +9,8 @@ from napkin.quantity import Quantity, coefficient
 from napkin.questions import options
 from napkin.questions.answer import Inputs
 from napkin.questions.examples import MFU
-from napkin.questions.figures import figure
 from napkin.questions.options import Text, flag
+from napkin.questions.quantities import figure
 from napkin.record import NOTHING, Record
 
 # The option that chooses the way -> the options that go with it.

@@ -18,7 +18,7 @@ UNITS = {"N": "param", "D": "token", "n": "GPU", "P": "FLOP/s/GPU", "MFU": "1", 
 
 def inputs(**values: float) -> dict[str, Quantity]:
     known = {symbol: q(value, UNITS[symbol], symbol) for symbol, value in values.items()}
-    return {"k": compute.TRAINING, **known}
+    return {"f/N": compute.TRAINING, **known}
 
 
 def test_the_lecture_s_70b_takes_143_93_days() -> None:
@@ -86,7 +86,7 @@ def test_a_frozen_base_is_what_torch_counts_without_weight_gradients() -> None:
     layer = torch.nn.Linear(inner, inner, bias=False, device="meta").requires_grad_(False)
     with FlopCounterMode(display=False) as counted:
         torch.autograd.backward(layer(x).sum())
-    f = compute.flop_per_token(q(inner * inner, "param", "N"), frozen_base=True)
+    f = compute.flop_per_token(q(inner * inner, "param", "N"), compute.FROZEN_BASE)
     assert f.value * tokens == counted.get_total_flops()
 
 

@@ -7,8 +7,7 @@ section 2.1). MFU is the model's FLOP, not the hardware's, over the peak (PaLM 2
 """
 
 from collections.abc import Mapping
-from functools import cache, reduce
-from operator import mul
+from functools import cache
 
 from napkin.accounting.compute import SECONDS_PER_HOUR
 from napkin.quantity import Quantity, ceil, define, maximum, sqrt
@@ -38,6 +37,7 @@ QUANTITIES = {
     "power": ("power of one GPU", "W/GPU"),
     "E_TDP": ("energy at TDP", "W·hour"),
 }
+ON_THE_WAY = frozenset({"R", "A", "f"})  # of a run, only where another needs them
 CONSTANTS = {"hour": SECONDS_PER_HOUR}
 ONE = frozenset({"goodput", "PUE"})  # factors that are 1 unless they are known
 
@@ -50,11 +50,18 @@ class _Step(Record):
     below: tuple[str, ...]
 
     def of(self, known: Known) -> Quantity:
-        formula = reduce(mul, (known[name] for name in self.above))
+        formula = _product(known, self.above)
         if self.below:
-            formula = formula / reduce(mul, (known[name] for name in self.below))
+            formula = formula / _product(known, self.below)
         label, unit = QUANTITIES[self.symbol]
         return define(self.symbol, label, formula, unit)
+
+
+def _product(known: Known, names: tuple[str, ...]) -> Quantity:
+    product = known[names[0]]
+    for name in names[1:]:
+        product = product * known[name]
+    return product
 
 
 class Relation(Record):
@@ -157,7 +164,18 @@ def _plan(known: frozenset[str], relations: Relations) -> _Plan:
     whole = [relation for relation in left if not relation.missing(known)]
     names = [next(n for n in (*each.left, *each.right) if n in QUANTITIES) for each in whole]
     again = (each.turned(name, known) for each, name in zip(whole, names, strict=True))
+    if relations is RUN:
+        steps = _needed(steps)
     return _Plan(tuple(steps), tuple(again))
+
+
+def _needed(steps: list[_Step]) -> list[_Step]:
+    kept: list[_Step] = []
+    for step in reversed(steps):
+        needed = any(step.symbol in (*later.above, *later.below) for later in kept)
+        if needed or step.symbol not in ON_THE_WAY:
+            kept.append(step)
+    return kept[::-1]
 
 
 def solve(known: Known, relations: Relations) -> dict[str, Quantity]:
@@ -168,20 +186,35 @@ def solve(known: Known, relations: Relations) -> dict[str, Quantity]:
     return found
 
 
+class Sides(Record):
+    """Which sides of a run are known."""
+
+    work: bool
+    hours: bool
+    rate: bool
+    tokens: bool
+    twice: bool  # whether one is known in two ways
+
+
 @cache
-def follows(known: frozenset[str], relations: Relations) -> frozenset[str]:
-    """The symbols of all that would."""
-    steps = _plan(known | frozenset(CONSTANTS), relations).steps
-    return known | {step.symbol for step in steps}
+def sides(known: frozenset[str]) -> Sides:
+    """Of the symbols that are known."""
+    known = known.union(CONSTANTS)
+    plans = [_plan(known, side) for side in (WORK, HOURS, RATE)]
+    found = [known.union(step.symbol for step in plan.steps) for plan in plans]
+    work, hours, rate = found
+    twice = any(plan.again for plan in plans)
+    return Sides("C" in work, "h" in hours, "A" in rate, "D" in work, twice)
 
 
-def said_twice(known: Known, relations: Relations) -> list[tuple[Quantity, Quantity]]:
-    """Each quantity that is known in two ways, by both of them."""
-    again = _plan(frozenset({**CONSTANTS, **known}), relations).again
-    if not again:
-        return []
-    found = solve(known, relations)
-    return [(found[step.symbol], step.of(found)) for step in again]
+def said_twice(known: Known) -> list[tuple[Quantity, Quantity]]:
+    """Each quantity that a side says in two ways, by both of them."""
+    said = []
+    for side in (WORK, HOURS, RATE):
+        found = solve(known, side)
+        again = _plan(frozenset({**CONSTANTS, **known}), side).again
+        said += [(found[step.symbol], step.of(found)) for step in again]
+    return said
 
 
 def goodput(lost: Quantity) -> Quantity:

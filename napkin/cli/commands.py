@@ -52,6 +52,7 @@ COMMANDS = {
             *("convention", "tokens_per_second", "tokens_per_second_per_gpu", "step_time"),
             *("tokens_per_step", "seq_len", "global_batch", "micro_batch", "grad_accum"),
             *("tokens", "time", "gpu_hours", "achieved", "flops", *PEAK),
+            *("steps", "lost_time", "goodput", "flops_per_param"),
         ),
     ),
     "memory": Entry(

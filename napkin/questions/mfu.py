@@ -4,7 +4,7 @@ from functools import partial
 
 from napkin import units
 from napkin.accounting import compute
-from napkin.accounting.run import SPEED, solve
+from napkin.accounting.run import LOST, SPEED, solve
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity
 from napkin.questions import options, throughput, workload
@@ -19,6 +19,7 @@ from napkin.questions.peak import (
     Promise,
     promise,
 )
+from napkin.questions.quantities import goodput as read_goodput
 from napkin.questions.throughput import Throughput
 from napkin.questions.workload import Workload
 from napkin.record import Record
@@ -84,6 +85,10 @@ def mfu(
     flops: Text | None = None,
     recompute: str | None = None,
     frozen_base: bool = False,
+    flops_per_param: Text | None = None,
+    steps: Text | None = None,
+    lost_time: Text | None = None,
+    goodput: Text | None = None,
     hardware: str | None = None,
     dtype: str | None = None,
     peak: Text = PROMISED,
@@ -95,7 +100,7 @@ def mfu(
     FLOP/s, or raw FLOP and time. Options as text or numbers. Raises NapkinError.
     """
     gpus, hardware = machines(gpus, hardware)
-    about = workload.optional(params, active_params, model, convention, seq_len)
+    about = workload.optional(params, active_params, model, convention, seq_len, flops_per_param)
     T = None if about is None else about.T
     asked = throughput.Settings(
         gpus=gpus,
@@ -107,6 +112,7 @@ def mfu(
         global_batch=global_batch,
         micro_batch=micro_batch,
         grad_accum=grad_accum,
+        steps=steps,
         tokens=tokens,
         time=time,
         gpu_hours=gpu_hours,
@@ -114,6 +120,10 @@ def mfu(
         flops=flops,
     )
     measured = throughput.read(asked, T)
+    lost, share = read_goodput(lost_time, goodput)
+    measured = measured.replace(
+        known={**measured.known, **lost}, inputs={**measured.inputs, **share}
+    )
     counted = _model(measured, about, frozen_base)
     again = (
         None if recompute is None else options.choice("recompute", recompute, workload.RECOMPUTE)
@@ -152,6 +162,8 @@ def _model(measured: Throughput, about: Workload | None, frozen_base: bool) -> _
     if frozen_base:
         if about.convention != SIX_N:
             raise options.error("frozen_base", "counts 4N; leave --convention out")
+        if about.k is not None:
+            raise options.error("frozen_base", "counts 4N; leave --flops-per-param out")
         return _Model(compute.flop_per_token(about.N_act, compute.FROZEN_BASE), about, True, counts)
     return _Model(about.f, about, False, counts)
 
@@ -176,7 +188,9 @@ def _answer(
 ) -> Answer:
     f = model.f
     found = solve({**measured.known, **({} if f is None else {"f": f}), "P": promised.P}, SPEED)
-    A, MFU = found["A"], found["MFU"]
+    if "goodput" in found:
+        found = solve(found, LOST)
+    A, MFU, MFU_run = found["A"], found["MFU"], found.get("MFU_run")
     r1, h, t = (found.get(symbol) for symbol in ("r₁", "h", "t"))
     here = None if promised.here is None else compute.mfu_of_measured(A, promised.here)
     HFU = _hfu(MFU, recompute, model, r1, promised.P)
@@ -199,9 +213,13 @@ def _answer(
         "gpu_hours": value_of(h),
         "seconds": value_of(t),
     }
-    words = partial(_words, MFU, HFU, here, A, model, measured, promised)
+    if "MFU_run" in found:
+        result["mfu_run"] = found["MFU_run"].value
+    if model.about is not None and model.about.k is not None:
+        inputs["flops_per_param"] = model.about.k.value
+    words = partial(_words, MFU, MFU_run, HFU, here, A, model, measured, promised)
     steps = tuple(q for q in (MFU, here, HFU) if q is not None)
-    asides = tuple(q for q in (r1, h) if q is not None)
+    asides = tuple(q for q in (r1, h, t, MFU_run) if q is not None)
     rows = tuple(q for q in (f if model.counts else None, A, promised.P, *steps) if q is not None)
     return Answer("mfu", inputs, result, words, steps, asides, COLUMNS, rows)
 
@@ -213,8 +231,11 @@ def _by_convention(MFU: Quantity, model: _Model) -> dict[str, float | None]:
         counted = {} if model.frozen_base else model.about.flop
         for name, f in counted.items():
             found[name] = MFU.value * (f.value / model.f.value)
-        if not counted:
+        if not counted and model.frozen_base:
             found[SIX_N] = MFU.value
+        elif not counted:
+            six = compute.flop_per_token(model.about.N_act)
+            found[SIX_N] = MFU.value * (six.value / model.f.value)
     return found
 
 
@@ -233,6 +254,7 @@ def _suspects(measured: Throughput, model: _Model, promised: Promise) -> str:
 
 def _words(
     MFU: Quantity,
+    MFU_run: Quantity | None,
     HFU: Quantity | None,
     here: Quantity | None,
     A: Quantity,
@@ -256,12 +278,19 @@ def _words(
         notes.append(f"HFU {HFU} counts what is computed again; MFU stays {MFU}")
     if model.frozen_base:
         notes.append("4N: a frozen base has no weight gradients; adapters are not counted")
-    elif model.counts and model.about is not None and model.about.model is not None:
+    elif model.counts and model.about is not None and model.about.k is None and model.about.model:
         notes += model.about.counted(MFU.value)
+    elif model.counts and model.about is not None and model.about.k is not None:
+        by_six = units.humanize(_by_convention(MFU, model)[SIX_N] or 0, "%")
+        notes.append(f"{model.about.each} as --flops-per-param says; by 6N, MFU is {by_six}")
     elif model.counts:
         notes.append("6N counts every weight once per token, and no attention")
     else:
         notes.append("the FLOP are as given, by whichever convention they were counted")
+    of = " · over the whole run" if measured.of_run else ""
+    if MFU_run is not None:
+        of = " · in the steps"
+        notes.append(f"{MFU_run} over the whole run, lost time counted; {MFU} is that of the steps")
     headline = f"{MFU} MFU"
     if promised.inputs["peak"] == MEASURED:
         headline = f"{here} of the measured peak, {headline}"
@@ -270,7 +299,7 @@ def _words(
     notes += [*measured.notes, *promised.notes(A.value)]
     if MFU.value < GOOD:
         notes += _to_gain(MFU, model, measured)
-    return Words(headline, f"of {device} · {promised.kind}{counted}", notes, warnings)
+    return Words(headline, f"of {device} · {promised.kind}{counted}{of}", notes, warnings)
 
 
 def _to_gain(MFU: Quantity, model: _Model, measured: Throughput) -> list[str]:
@@ -301,4 +330,4 @@ def _how_counted(model: _Model) -> str:
         return ""
     if model.frozen_base:
         return " · 4N"
-    return model.about.named or " · 6N"
+    return model.about.named or f" · {model.about.each}"

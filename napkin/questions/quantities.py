@@ -4,8 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from napkin import parsing
+from napkin.accounting import run
 from napkin.quantity import Quantity
 from napkin.questions import options
+from napkin.questions.answer import Inputs
 from napkin.questions.options import Text
 
 QUANTITIES: dict[str, tuple[Callable[[Any], float], str, str, str]] = {
@@ -54,7 +56,7 @@ QUANTITIES: dict[str, tuple[Callable[[Any], float], str, str, str]] = {
 }
 
 
-def figure(
+def quantity(
     option: str, text: Text | None, usual: Text | None = None, symbol: str = "", label: str = ""
 ) -> Quantity:
     """The option as an input; under another symbol and label where it is not the quantity itself.
@@ -63,3 +65,19 @@ def figure(
     """
     parse, usually, named, unit = QUANTITIES[option]
     return options.quantity(option, text, parse, symbol or usually, label or named, unit, usual)
+
+
+def goodput(lost_time: Text | None, goodput: Text | None) -> tuple[dict[str, Quantity], Inputs]:
+    """The share of the time that is not lost, by symbol, and the option that says it.
+
+    Raises NapkinError.
+    """
+    if lost_time is None and goodput is None:
+        return {}, {}
+    if lost_time is None:
+        share = quantity("goodput", goodput)
+        return {"goodput": share}, {"goodput": share.value}
+    if goodput is not None:
+        raise options.error("goodput", "--lost-time says it already; leave one out")
+    lost = quantity("lost_time", lost_time)
+    return {"goodput": run.goodput(lost)}, {"lost_time": lost.value}

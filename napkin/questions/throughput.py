@@ -10,7 +10,7 @@ from napkin.questions import options
 from napkin.questions.answer import Inputs
 from napkin.questions.examples import MFU
 from napkin.questions.options import Text, flag
-from napkin.questions.quantities import figure
+from napkin.questions.quantities import quantity
 from napkin.record import NOTHING, Record
 
 # The option that chooses the way -> the options that go with it.
@@ -19,7 +19,7 @@ WAYS: dict[str, tuple[str, ...]] = {
     "tokens_per_second_per_gpu": ("gpus",),
     "step_time": (
         *("gpus", "tokens_per_step", "seq_len"),
-        *("global_batch", "micro_batch", "grad_accum"),
+        *("global_batch", "micro_batch", "grad_accum", "steps"),
     ),
     "tokens": ("time", "gpu_hours", "gpus"),
     "achieved": ("gpus",),
@@ -42,6 +42,7 @@ class Settings(options.Settings):
     global_batch: Text | None = None
     micro_batch: Text | None = None
     grad_accum: Text | None = None
+    steps: Text | None = None
     tokens: Text | None = None
     time: Text | None = None
     gpu_hours: Text | None = None
@@ -56,6 +57,11 @@ class Throughput(Record):
     given: tuple[str, ...] = ()  # the options that say it
     inputs: Mapping[str, Any] = NOTHING
     notes: Sequence[str] = ()
+
+    @property
+    def of_run(self) -> bool:
+        """Whether it is that of a whole run, by its tokens."""
+        return "D" in self.known
 
     @property
     def counted(self) -> bool:
@@ -117,7 +123,8 @@ class _Reader:
     def step_time(self) -> dict[str, Quantity]:
         t = self._take("step_time")
         n = self._gpus("--step-time is the step of all GPUs")
-        return {"K": self._tokens_per_step(n), "t_step": t, "n": n}
+        known = {"K": self._tokens_per_step(n), "t_step": t, "n": n}
+        return known if self.asked.steps is None else known | {"steps": self._take("steps")}
 
     def _tokens_per_step(self, n: Quantity) -> Quantity:
         direct = self.asked.tokens_per_step is not None
@@ -181,8 +188,8 @@ class _Reader:
         return self._take("gpus")
 
     def _take(self, option: str, usual: Text | None = None) -> Quantity:
-        return self._noted(option, figure(option, getattr(self.asked, option), usual))
+        return self._noted(option, quantity(option, getattr(self.asked, option), usual))
 
-    def _noted(self, option: str, quantity: Quantity) -> Quantity:
-        self.inputs[option] = quantity.value
-        return quantity
+    def _noted(self, option: str, one: Quantity) -> Quantity:
+        self.inputs[option] = one.value
+        return one

@@ -13,7 +13,7 @@ from napkin.questions.answer import Inputs
 from napkin.questions.examples import TRAIN_TIME
 from napkin.questions.options import Text, flag
 from napkin.questions.peak import Promise, printed_memory
-from napkin.questions.quantities import figure
+from napkin.questions.quantities import goodput, quantity
 from napkin.questions.workload import STATE, Workload
 from napkin.record import Record
 
@@ -24,6 +24,10 @@ ANOTHER_WAY = (
     *("flops", "compute_optimal", "tokens_per_param", "steps"),
     *("time", "within", "gpu_hours", "budget", "energy"),
     *("achieved", "tokens_per_second", "tokens_per_second_per_gpu", "step_time"),
+)
+ALONE = frozenset(  # which are quantities whatever stands beside them
+    ("flops", "gpus", "gpu_hours", "price", "budget", "power", "pue", "energy")
+    + ("mfu", "achieved", "tokens_per_second", "tokens_per_second_per_gpu")
 )
 SIDES = ("params", "model", "tokens", "gpus", "mfu", *ANOTHER_WAY)
 
@@ -92,9 +96,10 @@ def find(asked: Settings, about: Workload | None, promised: Promise) -> Run:
     if tdp is not None and _needs_power(known):
         known["power"] = given("power", "power of one GPU: its TDP", tdp.value, "W/GPU", tdp.source)
         assumed.add("power")
-    what = _asked(asked, known)
-    if what != "mfu" and "A" not in run.follows(frozenset(known), run.RATE):
-        known["MFU"] = figure("mfu", None, ASSUMED_MFU)
+    sides = run.sides(frozenset(known))
+    what = _asked(asked, known, sides)
+    if what != "mfu" and not sides.rate:
+        known["MFU"] = quantity("mfu", None, ASSUMED_MFU)
         assumed.add("MFU")
     if tdp is not None and not {"power", "energy"} & known.keys():
         known["TDP"] = given("TDP", "TDP of one GPU", tdp.value, "W/GPU", tdp.source)
@@ -128,26 +133,20 @@ def _solved(known: Mapping[str, Quantity]) -> dict[str, Quantity]:
 
 def _needs_power(known: Mapping[str, Quantity]) -> bool:
     """Where an energy is all that says the GPU-hours."""
-    if "energy" not in known or "power" in known or _has(known, "h", run.HOURS):
+    if "energy" not in known or "power" in known:
         return False
-    return not (_has(known, "C", run.WORK) and {"n", "t_max"} & known.keys())
+    sides = run.sides(frozenset(known))
+    return not sides.hours and not (sides.work and {"n", "t_max"} & known.keys())
 
 
-def _has(known: Mapping[str, Quantity], symbol: str, side: run.Relations) -> bool:
-    return symbol in run.follows(frozenset(known), side)
-
-
-def _asked(asked: Settings, known: Mapping[str, Quantity]) -> str:
+def _asked(asked: Settings, known: Mapping[str, Quantity], sides: run.Sides) -> str:
     """The one thing that is left to be found."""
-    for side in (run.WORK, run.HOURS, run.RATE):
-        for one, other in run.said_twice(known, side):
-            if not isclose(one.value, other.value, rel_tol=SAME):
-                raise NapkinError(f"{_says(one)}, but {_says(other)}; leave one of them out")
-    work, hours = _has(known, "C", run.WORK), _has(known, "h", run.HOURS)
-    lacks_model = not {"N", "f", "C"} & known.keys()
-    lacks_tokens = not {"D", "D₁", "C"} & known.keys() and not _has(known, "D", run.WORK)
+    for one, other in run.said_twice(known) if sides.twice else ():
+        if not isclose(one.value, other.value, rel_tol=SAME):
+            raise NapkinError(f"{_says(one)}, but {_says(other)}; leave one of them out")
+    work, hours = sides.work, sides.hours
     if work and hours:
-        if not _has(known, "A", run.RATE):
+        if not sides.rate:
             return "mfu"
         said = [flag(option) for option in asked.given if option in SIDES]
         raise NapkinError(f"nothing is left to be found: leave out one of {_joined(said, 'or')}")
@@ -157,6 +156,7 @@ def _asked(asked: Settings, known: Mapping[str, Quantity]) -> str:
         return "gpus"
     if hours and "D/N" in known:
         return "model"
+    lacks_model, lacks_tokens = not {"N", "f"} & known.keys(), not sides.tokens
     if hours and not (lacks_model and lacks_tokens):
         return "tokens" if lacks_tokens else "params"
     raise _too_much_unknown(asked, known, lacks_model, lacks_tokens, hours)
@@ -207,12 +207,11 @@ class _Reader:
 
     def known(self) -> dict[str, Quantity]:
         asked = self.asked
-        known = {**self._work(), **self._lost()}
-        for option in (
-            *("flops", "gpus", "gpu_hours", "price", "budget", "power", "pue", "energy"),
-            *("mfu", "achieved", "tokens_per_second", "tokens_per_second_per_gpu"),
-        ):
-            if getattr(asked, option) is not None:
+        lost, inputs = goodput(asked.lost_time, asked.goodput)
+        self.inputs |= inputs
+        known = {**self._work(), **lost}
+        for option in asked.given:
+            if option in ALONE:
                 one = self._take(option)
                 known[one.symbol] = one
         if {"r", "r₁"} & known.keys() and self.about is None:
@@ -247,20 +246,15 @@ class _Reader:
             raise options.error(option, "the parameters and --tokens are given; leave one out")
         return known
 
-    def _lost(self) -> dict[str, Quantity]:
-        """The share of the time that is not lost."""
-        if self.asked.lost_time is None:
-            return {} if self.asked.goodput is None else {"goodput": self._take("goodput")}
-        if self.asked.goodput is not None:
-            raise options.error("goodput", "--lost-time says it already; leave one out")
-        return {"goodput": run.goodput(self._take("lost_time"))}
-
     def _steps(self) -> dict[str, Quantity]:
         """The optimizer steps: how many, of how many tokens; how long, where that is the rate."""
         asked, about = self.asked, self.about
         known = {}
         if asked.tokens_per_step is not None:
-            asked.refuse(("global_batch",), "does nothing beside --tokens-per-step")
+            read = () if about is None or about.model is None else ("seq_len",)
+            asked.refuse(
+                {"global_batch", "seq_len"} - {*read}, "does nothing beside --tokens-per-step"
+            )
             known["K"] = self._take("tokens_per_step")
         elif asked.global_batch is not None:
             if asked.seq_len is None:
@@ -270,9 +264,8 @@ class _Reader:
             batch = options.batch(asked.global_batch, T)
             self.inputs["global_batch"] = batch.value
             known["K"] = compute.tokens_per_step(T, batch)
-        if asked.seq_len is not None and asked.global_batch is None:
-            if about is None or about.model is None:
-                raise options.error("seq_len", "goes with --model")
+        elif asked.seq_len is not None and (about is None or about.model is None):
+            raise options.error("seq_len", "goes with --model")
         if asked.steps is not None:
             if asked.step_time is None and not known:
                 raise options.error("steps", "needs --step-time (their time) or --tokens-per-step")
@@ -314,6 +307,6 @@ class _Reader:
         return node
 
     def _take(self, option: str, symbol: str = "", label: str = "") -> Quantity:
-        one = figure(option, getattr(self.asked, option), symbol=symbol, label=label)
+        one = quantity(option, getattr(self.asked, option), symbol=symbol, label=label)
         self.inputs[option] = one.value
         return one

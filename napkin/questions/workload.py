@@ -11,7 +11,7 @@ from napkin.quantity import Quantity, given
 from napkin.questions import options
 from napkin.questions.answer import Inputs
 from napkin.questions.options import Text
-from napkin.questions.quantities import figure
+from napkin.questions.quantities import quantity
 from napkin.record import NOTHING, Record
 from napkin.specs import conventions, optimizers
 from napkin.specs.conventions import CONVENTIONS, SIX_N
@@ -117,7 +117,7 @@ def read(
         raise options.error(
             "convention", "--flops-per-param says how FLOP are counted; leave one out"
         )
-    k = None if flops_per_param is None else figure("flops_per_param", flops_per_param)
+    k = None if flops_per_param is None else quantity("flops_per_param", flops_per_param)
     name = SIX_N if convention is None else options.read("convention", convention, conventions.read)
     if model is None:
         if name != SIX_N:

@@ -75,6 +75,7 @@ FLAGS = {
     "--bucket-view",
     "--inference",
     "--double-quant",
+    "--compute-optimal",
 }
 
 

@@ -240,9 +240,9 @@ def gpus_in_time(
 ) -> Quantity:
     """n in GPU: the fewest that do h GPU-hours in t_max and are no fewer than `least`; whole ones,
     in whole nodes."""
-    n = h * SECONDS_PER_HOUR / t_max
-    if least is not None:
+    n = define("n_t", "GPUs that the time asks for", h * SECONDS_PER_HOUR / t_max, "GPU")
+    if least is not None and least.value > n.value:  # shown only where it is what counts
         n = maximum(n, least)
     if node is None:
         return define("n", "GPUs", ceil(n), "GPU")
-    return define("n", "GPUs", define("nodes", "nodes", ceil(n / node), "1") * node, "GPU")
+    return define("n", "GPUs in whole nodes", node * ceil(n / node), "GPU")

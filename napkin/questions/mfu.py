@@ -124,7 +124,7 @@ def mfu(
     measured = measured.replace(
         known={**measured.known, **lost}, inputs={**measured.inputs, **share}
     )
-    counted = _model(measured, about, frozen_base)
+    counted = _model(measured, about, frozen_base, flops_per_param is not None)
     again = (
         None if recompute is None else options.choice("recompute", recompute, workload.RECOMPUTE)
     )
@@ -151,8 +151,12 @@ class _Model(Record):
         return self.about.inputs
 
 
-def _model(measured: Throughput, about: Workload | None, frozen_base: bool) -> _Model:
+def _model(
+    measured: Throughput, about: Workload | None, frozen_base: bool, flops_per_param: bool
+) -> _Model:
     counts = not measured.counted
+    if flops_per_param and not counts:
+        raise options.error("flops_per_param", "does nothing here: the FLOP are counted already")
     if options.switch("frozen_base", frozen_base) and not counts:
         raise options.error("frozen_base", "does nothing here: the FLOP are counted already")
     if about is None:

@@ -37,11 +37,10 @@ ANSWERS = {
     "mfu": ("MFU",),
     "price": ("p",),
 }
-OF_GPUS = ("C", "P", "A", "h", "nodes", "n")  # of their working, what a person would write
+OF_GPUS = ("C", "P", "A", "h", "n_t", "n")  # of their working, what a person would write
 FURTHER = {
     "MFU_run": "mfu_run",
     "steps": "steps",
-    "nodes": "nodes",
     "D/N": "tokens_per_param",
     "power": "power_watts",
 }
@@ -230,6 +229,8 @@ def _further(one: _Answered) -> dict[str, Any]:
         more["asked"] = one.run.asked
     if "cost" in found and "price" not in one.run.inputs:
         more["price"] = value_of(found.get("p"))
+    if {"n", "n_node"} <= found.keys():
+        more["nodes"] = found["n"].value // found["n_node"].value
     for symbol, key in FURTHER.items():
         if symbol in found:
             more[key] = found[symbol].value
@@ -315,7 +316,9 @@ def _under(one: _Answered) -> str:
         return f"if MFU is {found['MFU']}{_assumed(run, 'MFU')}" if run.rate == "MFU" else rate
     time = str(found["t"] if "t" in found else found["h"])
     if "t_max" in found and str(found["t_max"]) != time:
-        time = f"{time} of {found['t_max']}"
+        number, _, unit = time.partition(" ")
+        most = str(found["t_max"])
+        time = f"{number if most.endswith(unit) else time} of {most}"
     budget = f"for {found['cost']} " if run.asked == "price" else ""
     return f"{budget}in {time} {rate}".rstrip()
 
@@ -354,6 +357,8 @@ def _defaults(one: _Answered) -> list[str]:
         lost = units.humanize(1 - found["goodput"].value, "%")
         run = f"{found['MFU_run']} over the whole run, of which {lost} is lost"
         notes.append(f"MFU {found['MFU']} is that of the steps: {run}")
+    if "e" in found and "tokens" not in one.run.inputs:
+        notes.append(f"{units.figures(found['e'].value)} epochs of {found['D₁']}")
     if "D/N" in found:
         each = units.figures(found["D/N"].value)
         assumed = "" if "tokens_per_param" in one.run.inputs else " (assumed)"
@@ -381,12 +386,10 @@ def _needs(one: _Answered) -> tuple[str, bool]:
 
 def _readings(one: _Answered) -> list[str]:
     """Both, of a driver's name for half a package."""
-    if one.run.asked == "model" or (one.run.rate != "MFU" and one.run.asked != "mfu"):
+    asked = one.run.asked
+    if one.run.rate != "MFU" and asked != "mfu":
         return []
-    answer = one.found[ANSWERS[one.run.asked][-1]]
-    return one.promised.readings(
-        answer, -1 if one.run.asked in ("tokens", "params", "price") else 1
-    )
+    return one.promised.readings(one.found[ANSWERS[asked][0]], -GOES_WITH.get(asked, -1))
 
 
 def _impossible(one: _Answered) -> str:
@@ -402,10 +405,12 @@ def _out_of_reach(one: _Answered) -> list[str]:
     """More than a matmul alone was seen to reach, which a whole run is not."""
     promised, MFU = one.promised, one.found.get("MFU")
     seen = promised.accelerator.reported.get(promised.dtype)
+    if MFU is not None and MFU.value > 1:
+        return [] if _impossible(one) else [f"{MFU} MFU is more than the peak can do"]
     if MFU is None or seen is None or promised.stated or promised.inputs["sparse"]:
         return []
     most = seen.value / promised.P.value
-    if MFU.value <= most or _impossible(one):
+    if MFU.value <= most:
         return []
     share = units.humanize(most, "%")
     return [f"{MFU} is out of reach: large matmuls alone reached {share} of this peak"]

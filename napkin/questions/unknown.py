@@ -108,7 +108,8 @@ def find(asked: Settings, about: Workload | None, promised: Promise) -> Run:
     if "t_max" in found and "h" in found:
         n = run.gpus_in_time(found["h"], found["t_max"], n_min, known.get("n_node"))
         if n.value > parsing.MOST_GPUS:
-            raise NapkinError(f"{found['t_max']} would take {n}, more than there are: give it more")
+            option = "within" if asked.time is None else "time"
+            raise options.error(option, f"would take {n}, more than there are; write more")
         found = run.solve(run.solve({**found, "n": n}, run.HOURS), run.RUN)
     if about is None and "N" in found:
         S, n_min = _state(found["N"], promised)
@@ -156,14 +157,14 @@ def _asked(asked: Settings, known: Mapping[str, Quantity], sides: run.Sides) -> 
         return "gpus"
     if hours and "D/N" in known:
         return "model"
-    lacks_model, lacks_tokens = not {"N", "f"} & known.keys(), not sides.tokens
+    lacks_model = not work and not {"N", "f"} & known.keys()
+    lacks_tokens = not work and not sides.tokens
     if hours and not (lacks_model and lacks_tokens):
         return "tokens" if lacks_tokens else "params"
-    raise _too_much_unknown(asked, known, lacks_model, lacks_tokens, hours)
+    raise _too_much_unknown(known, lacks_model, lacks_tokens, hours)
 
 
 def _too_much_unknown(
-    asked: Settings,
     known: Mapping[str, Quantity],
     lacks_model: bool,
     lacks_tokens: bool,
@@ -185,8 +186,8 @@ def _too_much_unknown(
 
 def _says(one: Quantity) -> str:
     """`--params and --tokens say 3.15e23 FLOP`."""
-    sources = (q.source for q in derivation(one) if not q.args)
-    flags = dict.fromkeys(s if s.startswith("--") else "--model" for s in sources)
+    leaves = (q for q in derivation(one) if not q.args and q.symbol != "P")
+    flags = dict.fromkeys(q.source if q.source.startswith("--") else "--model" for q in leaves)
     return f"{_joined(list(flags))} {'say' if len(flags) > 1 else 'says'} {one}"
 
 
@@ -299,6 +300,8 @@ class _Reader:
     def _node(self, known: Mapping[str, Quantity]) -> Quantity:
         """The node, of which the GPUs that are given must be whole ones."""
         node = self._take("node")
+        if not {"n", "t_max"} & known.keys():
+            raise options.error("node", "goes with --gpus or --within")
         if "n" in known and known["n"].value % node.value:
             n, whole = known["n"].value, int(known["n"].value // node.value)
             meant = " or ".join(f"{c * node.value:,}" for c in (whole, whole + 1) if c)

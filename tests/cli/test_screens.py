@@ -13,6 +13,11 @@ COLUMNS, LINES = 80, 24 - 1  # the prompt takes one
 USUAL = (
     "train-time --params 70e9 --tokens 15e12 --gpus 1024",
     "train-time --model llama-3-8b --tokens 15T --gpus 1024 --price 2.50",
+    "train-time --params 70B --tokens 15T --within 30d --node 8",
+    "train-time --params 70B --gpus 1024 --within 30d --price 2.50",
+    "train-time --gpus 1024 --within 30d --compute-optimal",
+    "train-time --params 405B --tokens 15.6T --gpu-hours 30.84M --gpus 16384",
+    "train-time --params 70B --budget 2M --price 2.50",
     "max-model --gpus 8",
     "memory --model llama-3-8b --gpus 8",
     "memory --model llama-3-8b --gpus 8 --seq-len 8192",

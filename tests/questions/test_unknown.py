@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import napkin as api
 from napkin import NapkinError
-from tests.running import answer, napkin
+from tests.running import answer, data
 
 DAY = 86_400
 PARAMS = st.integers(10**6, 10**13)
@@ -19,7 +19,8 @@ PRICE = st.floats(0.01, 100)
 
 
 def asked(**options: Any) -> dict[str, Any]:
-    return api.train_time(**options).result
+    result: dict[str, Any] = api.train_time(**options).result
+    return result
 
 
 def of_run(run: dict[str, Any]) -> dict[str, Any]:
@@ -120,3 +121,13 @@ def test_the_gpus_are_the_fewest_whole_nodes_that_make_it_and_hold_the_state(
     if fewer >= max(1, run["min_gpus_for_states"]):
         less = asked(params=params, tokens=tokens, gpus=fewer, mfu=mfu, node=node)
         assert less["seconds"] > days * DAY
+
+
+CLAIMS = data("published_claims.yaml")
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=[claim["id"] for claim in CLAIMS])
+def test_what_was_published_of_a_run_is_found(claim: dict[str, Any]) -> None:
+    result = answer(claim["run"])["result"]
+    for key, stated in claim["result"].items():
+        assert result[key] == pytest.approx(float(stated), rel=float(claim["within"])), key

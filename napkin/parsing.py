@@ -267,11 +267,43 @@ def seconds(text: object) -> float:
 
 def money(text: object) -> float:
     """US dollars: `2.50`, `$2.50`."""
+    return _dollars(text, MONEY, "2.50")
+
+
+def budget(text: object) -> float:
+    """US dollars in all: `2M`, `$2.5M`, `2_000_000`."""
+    return _dollars(text, _counts_of("usd", "dollars"), "2M or 500_000")
+
+
+def _dollars(text: object, suffixes: Suffixes, example: str) -> float:
     bare = text.strip().removeprefix("$").lstrip() if isinstance(text, str) else text
     if isinstance(bare, str) and bare.startswith("."):
         why = "a shell takes the $2 of an unquoted $2.50 for a variable"
         raise NapkinError(f"{quoted(text)} has no digit before its point: {why}; write 2.50")
-    return _positive(text, _number(bare, MONEY, "2.50"), "2.50")
+    return _positive(text, _number(bare, suffixes, example), example)
+
+
+def energy(text: object) -> float:
+    """Watt-hours: `2.5GWh`, `433 MWh`."""
+    example = "2.5GWh or '433 MWh'"
+    return _positive(text, _number(text, _with_prefixes("wh"), example), example)
+
+
+def pue(text: object) -> float:
+    """What a data center draws over what its machines do: `1.1`; 1 to 10."""
+    return _plausible(text, _number(text, FACTOR, "1.1"), 1, 10, "a PUE (1 to 10)", "")
+
+
+def gpu_hours(text: object) -> float:
+    """GPU-hours: `30.84M`, `1_022_362`, `3.7M GPU-hours`."""
+    names = ("gpu-hours", "gpuhours", "gpuh")
+    return _positive(text, _number(text, _counts_of(*names), "30.84M"), "30.84M")
+
+
+def flops_per_param(text: object) -> float:
+    """FLOP per parameter and token: `6`, `8`; 0.1 to 1000."""
+    what = "FLOP per parameter and token (0.1 to 1000)"
+    return _plausible(text, _number(text, FACTOR, "6 or 8"), 0.1, 1000, what, "")
 
 
 def flow(text: object) -> float:

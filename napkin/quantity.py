@@ -138,8 +138,13 @@ def define(symbol: str, label: str, formula: Quantity, unit: str) -> Quantity:
     return Quantity(formula.value, unit, op, args, symbol, label)
 
 
+_ALMOST = 1 - 1e-12
+
+
 def ceil(a: Quantity) -> Quantity:
-    """The next whole number."""
+    """The next whole number; of one that only a float's last digits are above, that one."""
+    if round(a.value) < a.value <= round(a.value) / _ALMOST:
+        a = coefficient(_ALMOST, "1", "whole but for a float's last digits") * a
     return Quantity(math.ceil(a.value), a.unit, "ceil", (a,))
 
 

@@ -129,7 +129,8 @@ def humanize(value: float, unit: str) -> str:
             number = f"{value:.2f}"
         return f"${number}{prefix}{unit[3:]}"
     if unit == "GPU":
-        return f"{value:,} GPU" + ("" if value == 1 else "s")
+        count = f"{value:,}" if isinstance(value, int) else figures(value)
+        return f"{count} GPU" + ("" if value == 1 else "s")
     if unit == "FLOP/B":
         return f"{figures(value)} {unit}"
     if unit.startswith(("FLOP", "B", "W")):

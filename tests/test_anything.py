@@ -90,6 +90,7 @@ FLAGS = {
     "--bucket-view",
     "--inference",
     "--double-quant",
+    "--compute-optimal",
 }
 
 

@@ -1,16 +1,13 @@
-"""FLOP, time and utilization of a training run.
+"""FLOP, rates and utilization: what accounting.run relates, in its parts and in other units.
 
 N parameters (active ones for a mixture of experts), D tokens, n GPUs, P peak per GPU.
-A matmul of (m × n) by (n × p) costs 2·m·n·p FLOP, so a weight costs 2 FLOP per token
-forward and, for the gradients of its input and of itself, 4 backward: C = 6·N·D
-(Kaplan et al. 2001.08361, section 2.1).
 """
 
 from collections.abc import Sequence
 from functools import reduce
 from operator import add
 
-from napkin.quantity import Quantity, coefficient, define, sqrt
+from napkin.quantity import Quantity, coefficient, define
 
 TRAINING = coefficient(6, "FLOP/param/token", "6 = 2 forward + 4 backward")
 FROZEN_BASE = coefficient(4, "FLOP/param/token", "4 = 2 forward + 2 input gradients")
@@ -22,31 +19,6 @@ PFS_DAY = coefficient(86_400 * 10**15, "FLOP/pfs-day", "1e15 FLOP/s for 86,400 s
 TOKENS_PER_PARAM = coefficient(20, "token/param", "20 = Chinchilla's")
 SECONDS_PER_HOUR = coefficient(3600, "s/hour")
 USES = {2: "2 = 1 read + 1 written", 3: "3 = 2 read + 1 written"}
-
-
-def training_compute(N: Quantity, D: Quantity) -> Quantity:
-    """C in FLOP."""
-    return define("C", "training compute", TRAINING * N * D, "FLOP")
-
-
-def training_compute_of(f: Quantity, D: Quantity) -> Quantity:
-    """C in FLOP, of f FLOP per token by any convention."""
-    return define("C", "training compute", f * D, "FLOP")
-
-
-def tokens_of_epochs(D1: Quantity, e: Quantity) -> Quantity:
-    """D in token: e passes over D₁ tokens."""
-    return define("D", "training tokens", D1 * e, "token")
-
-
-def sustained_throughput(n: Quantity, P: Quantity, MFU: Quantity) -> Quantity:
-    """R in FLOP/s over all GPUs."""
-    return define("R", "sustained throughput", n * P * MFU, "FLOP/s")
-
-
-def training_time(C: Quantity, R: Quantity) -> Quantity:
-    """t in s."""
-    return define("t", "training time", C / R, "s")
 
 
 def time_at_measured(t: Quantity, P: Quantity, P_here: Quantity) -> Quantity:
@@ -64,60 +36,14 @@ def mfu_of_measured(A: Quantity, P_here: Quantity) -> Quantity:
     return define("MFU_here", "share of the measured peak", A / P_here, "%")
 
 
-def gpu_hours(n: Quantity, t: Quantity) -> Quantity:
-    """h in GPU·hour."""
-    return define("h", "GPU-hours", n * t / SECONDS_PER_HOUR, "GPU·hour")
-
-
 def petaflop_s_days(C: Quantity) -> Quantity:
     """C in petaflop/s-days, the unit of OpenAI's "AI and Compute"."""
     return define("C_pfs", "petaflop/s-days", C / PFS_DAY, "pfs-day")
 
 
-def token_rate(D: Quantity, t: Quantity) -> Quantity:
-    """r in token/s over all GPUs."""
-    return define("r", "tokens per second", D / t, "token/s")
-
-
-def token_rate_per_gpu(r: Quantity, n: Quantity) -> Quantity:
-    """r₁ in token/s/GPU."""
-    return define("r₁", "tokens per second and GPU", r / n, "token/s/GPU")
-
-
-def cost(h: Quantity, price: Quantity) -> Quantity:
-    """In USD, of GPU-hours at a price in USD/GPU/hour."""
-    return define("cost", "cost", h * price, "USD")
-
-
-def energy(h: Quantity, tdp: Quantity) -> Quantity:
-    """E in W·hour: an upper bound, every GPU at its TDP (W/GPU) all the time."""
-    return define("E_TDP", "energy at TDP", h * tdp, "W·hour")
-
-
-def flop_per_token(N: Quantity, frozen_base: bool = False) -> Quantity:
+def flop_per_token(N: Quantity, each: Quantity = TRAINING) -> Quantity:
     """f in FLOP/token. A frozen base (LoRA) has no weight gradients: 4·N."""
-    each = FROZEN_BASE if frozen_base else TRAINING
     return define("f", "model FLOP per token", each * N, "FLOP/token")
-
-
-def achieved(f: Quantity, r1: Quantity) -> Quantity:
-    """A in FLOP/s/GPU."""
-    return define("A", "achieved throughput", f * r1, "FLOP/s/GPU")
-
-
-def token_rate_of(A: Quantity, f: Quantity) -> Quantity:
-    """r₁ in token/s/GPU, from a rate in FLOP/s/GPU."""
-    return define("r₁", "tokens per second and GPU", A / f, "token/s/GPU")
-
-
-def achieved_raw(F: Quantity, t: Quantity, n: Quantity) -> Quantity:
-    """A in FLOP/s/GPU, of F FLOP done in t by n GPUs."""
-    return define("A", "achieved throughput", F / t / n, "FLOP/s/GPU")
-
-
-def mfu(A: Quantity, P: Quantity) -> Quantity:
-    """MFU: the model's FLOP, not the hardware's, over the peak (PaLM 2204.02311, appendix B)."""
-    return define("MFU", "model FLOP utilization", A / P, "%")
 
 
 def hfu(MFU: Quantity, frozen_base: bool = False) -> Quantity:
@@ -141,17 +67,6 @@ def tokens_per_step(T: Quantity, batch: Quantity) -> Quantity:
 def global_batch(b: Quantity, a: Quantity, n: Quantity) -> Quantity:
     """G in seq/step: b sequences per GPU and micro-step, a micro-steps, n GPUs."""
     return define("B_all", "global batch", b * a * n, "seq/step")
-
-
-def step_token_rate(K: Quantity, step_time: Quantity) -> Quantity:
-    """r in token/s over all GPUs, from the time of one optimizer step in s/step."""
-    return define("r", "tokens per second", K / step_time, "token/s")
-
-
-def run_token_rate_per_gpu(D: Quantity, h: Quantity) -> Quantity:
-    """r₁ in token/s/GPU, of a whole run's tokens and GPU-hours."""
-    formula = D / (h * SECONDS_PER_HOUR)
-    return define("r₁", "tokens per second and GPU", formula, "token/s/GPU")
 
 
 def matmul(m: Quantity, n: Quantity, k: Quantity) -> Quantity:
@@ -215,13 +130,3 @@ def bandwidth(Q: Quantity, t: Quantity) -> Quantity:
 def share_of_bandwidth(W: Quantity, W_P: Quantity) -> Quantity:
     """The share of the promised bandwidth that was measured."""
     return define("BW/BW_P", "share of the promised bandwidth", W / W_P, "%")
-
-
-def optimal_params(C: Quantity) -> Quantity:
-    """N of the least loss for C, where D is 20 tokens a parameter (Chinchilla, 2203.15556)."""
-    return define("N", "parameters", sqrt(C / (TRAINING * TOKENS_PER_PARAM)), "param")
-
-
-def optimal_tokens(N: Quantity) -> Quantity:
-    """D of the least loss."""
-    return define("D", "training tokens", TOKENS_PER_PARAM * N, "token")

@@ -13,6 +13,11 @@ FLAGS = 27  # letters
 SEVERAL = ",.."  # after what stands for a value
 LISTED = f"COUNT{SEVERAL} takes a list: 8,16"
 
+LATER = (
+    *(options.TUNING, options.DIVIDED, options.DETAIL),
+    *(options.EXPERT, options.SERVING),
+)
+
 
 def screen(command: str) -> str:
     """What -h prints."""
@@ -42,7 +47,13 @@ def _rank(option: Option) -> int:
     """Inputs before what is assumed, what few need last."""
     if option.positional:
         return 0
-    if option.panel in (options.TUNING, options.DIVIDED, options.EXPERT, options.SERVING):
+    if option.panel in (
+        options.TUNING,
+        options.DIVIDED,
+        options.DETAIL,
+        options.EXPERT,
+        options.SERVING,
+    ):
         return 3
     return {None: 1, options.OUTPUT: 4}.get(option.panel, 2)
 

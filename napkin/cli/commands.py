@@ -26,8 +26,12 @@ COMMANDS = {
         "6 FLOP per parameter and token, over GPUs x peak x MFU.",
         (examples.TRAIN_TIME,),
         (
-            *("params", "tokens", "gpus", "active_params", "model", "seq_len", "epochs", "price"),
-            *(*PEAK, "mfu", "convention"),
+            *("params", "tokens", "gpus", "within", "price", "budget", "model", "active_params"),
+            *("compute_optimal", "mfu", *PEAK, "convention"),
+            *("time", "gpu_hours", "flops", "seq_len", "epochs", "node", "lost_time", "goodput"),
+            *("flops_per_param", "tokens_per_param", "energy", "power", "pue"),
+            *("achieved", "tokens_per_second", "tokens_per_second_per_gpu"),
+            *("steps", "step_time", "tokens_per_step", "global_batch"),
         ),
     ),
     "max-model": Entry(
@@ -58,6 +62,7 @@ COMMANDS = {
             ),
             *("tokens_per_step", "seq_len", "global_batch", "micro_batch", "grad_accum"),
             *("tokens", "time", "gpu_hours", "achieved", "flops", *PEAK),
+            *("steps", "lost_time", "goodput", "flops_per_param"),
         ),
     ),
     "memory": Entry(

@@ -29,6 +29,7 @@ ASSUMED, OUTPUT, EXPERT, SERVING, DIVIDED = (
     *("For experts", "To serve instead", "The model divided over GPUs"),
 )
 TUNING = "Adapters on a frozen model"
+DETAIL = "A run in detail"
 RATE, STEP_TIME, RUN, RAW = (
     "A rate",
     "or the time of a step (an optimizer step of all GPUs)",
@@ -78,7 +79,12 @@ OPTIONS = {
         brief="Sequence length (default 4096 or the model's)",
     ),
     "tokens": Option("COUNT", "Training tokens: 15e12, 15T.", short="-D"),
-    "epochs": Option("TIMES", "Passes over --tokens: 2, 39.72."),
+    "epochs": Option("TIMES", "Passes over --tokens: 2, 39.72.", DETAIL),
+    "train-time seq_len": Option(
+        "TOKENS",
+        "Sequence length, for --model (default 4096, or its own if less) and --global-batch.",
+        DETAIL,
+    ),
     "gpus": Option("COUNT", "GPUs in all (packages): 1024, 1e3, 8xH100.", short="-g"),
     "hardware": Option(
         "NAME|FILE",
@@ -113,6 +119,37 @@ OPTIONS = {
         ASSUMED,
         brief="Utilization (default 50%)",
     ),
+    "within": Option("TIME", "How long it may take: 30d; then all but one of the others."),
+    "train-time time": Option("TIME", "How long it took: 30d; the same as --within.", DETAIL),
+    "train-time gpu_hours": Option(
+        "COUNT", "GPU-hours, beside or instead of --gpus: 30.84M.", DETAIL
+    ),
+    "budget": Option("DOLLARS", "What it may cost: 2M; with --price, its GPU-hours."),
+    "energy": Option("ENERGY", "Energy of the run: 2.5GWh.", DETAIL),
+    "power": Option(
+        "WATTS", "Mean power of one GPU, for the energy: '600 W' (default TDP).", DETAIL
+    ),
+    "pue": Option("FACTOR", "Power of the data center over its GPUs': 1.1 (default 1).", DETAIL),
+    "train-time flops": Option(
+        "COUNT", "Training compute, instead of a model or of --tokens: 3.14e23.", DETAIL
+    ),
+    "flops_per_param": Option(
+        "FLOP", "FLOP per parameter and token: 8 with recomputation (default 6).", DETAIL
+    ),
+    "compute_optimal": Option("", "20 tokens a parameter (Chinchilla): finds tokens, or both."),
+    "tokens_per_param": Option("COUNT", "Tokens a parameter, for --compute-optimal: 200.", DETAIL),
+    "node": Option("COUNT", "GPUs of a node: whole nodes, 8.", DETAIL),
+    "lost_time": Option(
+        "SHARE",
+        "Of the time, lost to failures, restarts, evaluation: 10%; MFU is the steps'.",
+        DETAIL,
+    ),
+    "goodput": Option("SHARE", "The rest, instead of --lost-time: 90%.", DETAIL),
+    "train-time global_batch": Option(
+        "COUNT", "Sequences per optimizer step, all GPUs; or '4M tokens'.", STEP_TIME
+    ),
+    "steps": Option("COUNT", "Optimizer steps of the run.", STEP_TIME),
+    "train-time achieved": Option("RATE", "FLOP/s of one GPU, instead of --mfu: 400TFLOP/s.", RATE),
     "price": Option("DOLLARS", "Price of a GPU-hour, for the cost: 2.50."),
     "frozen_base": Option("", "LoRA: 4 FLOP per parameter and token, not 6."),
     # The state of training, and what one GPU holds of it.

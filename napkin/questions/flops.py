@@ -5,7 +5,7 @@ from functools import partial
 from math import ceil
 
 from napkin import parsing, units
-from napkin.accounting import compute, flop_per_token
+from napkin.accounting import flop_per_token, run
 from napkin.accounting.flop_per_token import AttentionCost, Pass, attention, training
 from napkin.accounting.parameters import Parameters, parameters
 from napkin.errors import NapkinError
@@ -121,7 +121,7 @@ def _totals(
         found["per_step"], inputs["global_batch"] = flop_per_token.of_batch(f, T, G), G.value
     if tokens is not None:
         D = options.quantity("tokens", tokens, parsing.tokens, "D", "training tokens", "token")
-        found["per_run"], inputs["tokens"] = compute.training_compute_of(f, D), D.value
+        found["per_run"], inputs["tokens"] = run.solve({"f": f, "D": D}, run.RUN)["C"], D.value
     return found, inputs
 
 

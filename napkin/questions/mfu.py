@@ -5,6 +5,7 @@ from functools import partial
 
 from napkin import units
 from napkin.accounting import compute
+from napkin.accounting.run import LOST, SPEED, solve
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity, given
 from napkin.questions import options, throughput, workload
@@ -19,6 +20,7 @@ from napkin.questions.peak import (
     Promise,
     promise,
 )
+from napkin.questions.quantities import goodput as read_goodput
 from napkin.questions.throughput import Throughput
 from napkin.questions.workload import Workload
 from napkin.record import Record
@@ -87,6 +89,10 @@ def mfu(
     frozen_base: bool = False,
     lora_rank: Text | None = None,
     lora_targets: str | None = None,
+    flops_per_param: Text | None = None,
+    steps: Text | None = None,
+    lost_time: Text | None = None,
+    goodput: Text | None = None,
     hardware: str | None = None,
     dtype: str | None = None,
     peak: Text = PROMISED,
@@ -98,7 +104,7 @@ def mfu(
     FLOP/s, or raw FLOP and time. Options as text or numbers. Raises NapkinError.
     """
     gpus, hardware = machines(gpus, hardware)
-    about = _workload(params, active_params, model, convention, seq_len)
+    about = workload.optional(params, active_params, model, convention, seq_len, flops_per_param)
     T = None if about is None else about.T
     asked = throughput.Settings(
         gpus=gpus,
@@ -110,6 +116,7 @@ def mfu(
         global_batch=global_batch,
         micro_batch=micro_batch,
         grad_accum=grad_accum,
+        steps=steps,
         tokens=tokens,
         time=time,
         gpu_hours=gpu_hours,
@@ -117,7 +124,11 @@ def mfu(
         flops=flops,
     )
     measured = throughput.read(asked, T)
-    counted = _model(measured, about, frozen_base)
+    lost, share = read_goodput(lost_time, goodput)
+    measured = measured.replace(
+        known={**measured.known, **lost}, inputs={**measured.inputs, **share}
+    )
+    counted = _model(measured, about, frozen_base, flops_per_param is not None)
     if lora_rank is not None:
         counted = _of_adapters(counted, lora_rank, lora_targets)
     elif lora_targets is not None:
@@ -131,23 +142,6 @@ def mfu(
         chosen = promise(hardware, dtype, PROMISED, sparse)
         chosen.inputs["peak"] = MEASURED
     return _answer(measured, counted, again, chosen)
-
-
-def _workload(
-    params: Text | None,
-    active_params: Text | None,
-    model: str | None,
-    convention: str | None,
-    seq_len: Text | None,
-) -> Workload | None:
-    """None where the FLOP are counted already, by whoever gave them."""
-    if params is None and model is None:
-        if active_params is not None:
-            raise options.error("active_params", "goes with --params")
-        if convention is not None:
-            raise options.error("convention", "goes with --params or --model")
-        return None
-    return workload.read(params, active_params, model, convention, seq_len)
 
 
 class _Model(Record):
@@ -171,8 +165,12 @@ class _Model(Record):
         return self.about.inputs
 
 
-def _model(measured: Throughput, about: Workload | None, frozen_base: bool) -> _Model:
-    counts = measured.A is None
+def _model(
+    measured: Throughput, about: Workload | None, frozen_base: bool, flops_per_param: bool
+) -> _Model:
+    counts = not measured.counted
+    if flops_per_param and not counts:
+        raise options.error("flops_per_param", "does nothing here: the FLOP are counted already")
     if options.switch("frozen_base", frozen_base) and not counts:
         raise options.error("frozen_base", "does nothing here: the FLOP are counted already")
     if about is None:
@@ -182,7 +180,9 @@ def _model(measured: Throughput, about: Workload | None, frozen_base: bool) -> _
     if frozen_base:
         if about.convention != SIX_N:
             raise options.error("frozen_base", "counts 4N; leave --convention out")
-        return _Model(compute.flop_per_token(about.N_act, frozen_base), about, True, counts)
+        if about.k is not None:
+            raise options.error("frozen_base", "counts 4N; leave --flops-per-param out")
+        return _Model(compute.flop_per_token(about.N_act, compute.FROZEN_BASE), about, True, counts)
     return _Model(about.f, about, False, counts)
 
 
@@ -225,14 +225,12 @@ def _hfu(
 def _answer(
     measured: Throughput, model: _Model, recompute: str | None, promised: Promise
 ) -> Answer:
-    f, r1, A = model.f, measured.r1, measured.A
-    if A is None:
-        assert f is not None  # throughput.read refuses a rate in tokens without parameters
-        assert r1 is not None
-        A = compute.achieved(f, r1)
-    elif f is not None:
-        r1 = compute.token_rate_of(A, f)
-    MFU = compute.mfu(A, promised.P)
+    f = model.f
+    found = solve({**measured.known, **({} if f is None else {"f": f}), "P": promised.P}, SPEED)
+    if "goodput" in found:
+        found = solve(found, LOST)
+    A, MFU, MFU_run = found["A"], found["MFU"], found.get("MFU_run")
+    r1, h, t = (found.get(symbol) for symbol in ("r₁", "h", "t"))
     here = None if promised.here is None else compute.mfu_of_measured(A, promised.here)
     HFU = _hfu(MFU, recompute, model, r1, promised.P)
     hfu = MFU.value if recompute == "none" else value_of(HFU)
@@ -252,12 +250,16 @@ def _answer(
         "flops_per_token": value_of(f),
         "flops_per_second_per_gpu": A.value,
         "tokens_per_second_per_gpu": value_of(r1),
-        "gpu_hours": value_of(measured.h),
-        "seconds": value_of(measured.t),
+        "gpu_hours": value_of(h),
+        "seconds": value_of(t),
     }
-    words = partial(_words, MFU, HFU, here, A, model, measured, promised)
+    if "MFU_run" in found:
+        result["mfu_run"] = found["MFU_run"].value
+    if model.about is not None and model.about.k is not None:
+        inputs["flops_per_param"] = model.about.k.value
+    words = partial(_words, MFU, MFU_run, HFU, here, A, model, measured, promised)
     steps = tuple(q for q in (MFU, here, HFU) if q is not None)
-    asides = tuple(q for q in (r1, measured.h) if q is not None)
+    asides = tuple(q for q in (r1, h, t, MFU_run) if q is not None)
     rows = tuple(q for q in (f if model.counts else None, A, promised.P, *steps) if q is not None)
     return Answer("mfu", inputs, result, words, steps, asides, COLUMNS, rows)
 
@@ -271,8 +273,11 @@ def _by_convention(MFU: Quantity, model: _Model) -> dict[str, float | None]:
         counted = {} if model.frozen_base else model.about.flop
         for name, f in counted.items():
             found[name] = MFU.value * (f.value / model.f.value)
-        if not counted:
+        if not counted and model.frozen_base:
             found[SIX_N] = MFU.value
+        elif not counted:
+            six = compute.flop_per_token(model.about.N_act)
+            found[SIX_N] = MFU.value * (six.value / model.f.value)
     return found
 
 
@@ -291,6 +296,7 @@ def _suspects(measured: Throughput, model: _Model, promised: Promise) -> str:
 
 def _words(
     MFU: Quantity,
+    MFU_run: Quantity | None,
     HFU: Quantity | None,
     here: Quantity | None,
     A: Quantity,
@@ -317,12 +323,19 @@ def _words(
         notes.append("4N: a frozen base has no weight gradients; adapters are not counted")
     elif model.trains_adapters:
         notes += model.notes
-    elif model.counts and model.about is not None and model.about.model is not None:
+    elif model.counts and model.about is not None and model.about.k is None and model.about.model:
         notes += model.about.counted(MFU.value)
+    elif model.counts and model.about is not None and model.about.k is not None:
+        by_six = units.humanize(_by_convention(MFU, model)[SIX_N] or 0, "%")
+        notes.append(f"{model.about.each} as --flops-per-param says; by 6N, MFU is {by_six}")
     elif model.counts:
         notes.append("6N counts every weight once per token, and no attention")
     else:
         notes.append("the FLOP are as given, by whichever convention they were counted")
+    of = " · over the whole run" if measured.of_run else ""
+    if MFU_run is not None:
+        of = " · in the steps"
+        notes.append(f"{MFU_run} over the whole run, lost time counted; {MFU} is that of the steps")
     headline = f"{MFU} MFU"
     if promised.inputs["peak"] == MEASURED:
         headline = f"{here} of the measured peak, {headline}"
@@ -331,7 +344,7 @@ def _words(
     notes += [*measured.notes, *promised.notes(A.value)]
     if MFU.value < GOOD:
         notes += _to_gain(MFU, model, measured)
-    return Words(headline, f"of {device} · {promised.kind}{counted}", notes, warnings)
+    return Words(headline, f"of {device} · {promised.kind}{counted}{of}", notes, warnings)
 
 
 def _to_gain(MFU: Quantity, model: _Model, measured: Throughput) -> list[str]:
@@ -364,4 +377,4 @@ def _how_counted(model: _Model) -> str:
         return " · 4N"
     if model.trains_adapters:
         return f"{model.about.named}, adapters"
-    return model.about.named or " · 6N"
+    return model.about.named or f" · {model.about.each}"

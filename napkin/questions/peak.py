@@ -35,10 +35,11 @@ class Promise(Record):
     figure: Measured | None = None  # and its file
     broken: str = ""  # why that file cannot be read
 
-    def readings(self, of_packages: Quantity) -> list[str]:
-        """Both, of an answer that doubles where the peak halves."""
+    def readings(self, of_packages: Quantity, power: float = 1) -> list[str]:
+        """Both, of an answer that doubles where the peak halves; that halves, of power -1."""
         devices = accelerators.devices_meant(self.accelerator, self.wanted)
-        return both_readings(self.wanted, devices, of_packages, of_packages.value * devices)
+        of_devices = of_packages.value if devices == 1 else of_packages.value * devices**power
+        return both_readings(self.wanted, devices, of_packages, of_devices)
 
     @property
     def stated(self) -> bool:

@@ -1,9 +1,8 @@
 """The ways to say how fast a run goes, each into tokens per second and GPU or FLOP per second."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from napkin import parsing
 from napkin.accounting import compute
 from napkin.errors import NapkinError
 from napkin.quantity import Quantity, coefficient
@@ -11,6 +10,7 @@ from napkin.questions import options
 from napkin.questions.answer import Inputs
 from napkin.questions.examples import MFU
 from napkin.questions.options import Text, flag
+from napkin.questions.quantities import quantity
 from napkin.record import NOTHING, Record
 
 # The option that chooses the way -> the options that go with it.
@@ -19,7 +19,7 @@ WAYS: dict[str, tuple[str, ...]] = {
     "tokens_per_second_per_gpu": ("gpus",),
     "step_time": (
         *("gpus", "tokens_per_step", "seq_len"),
-        *("global_batch", "micro_batch", "grad_accum"),
+        *("global_batch", "micro_batch", "grad_accum", "steps"),
     ),
     "tokens": ("time", "gpu_hours", "gpus"),
     "achieved": ("gpus",),
@@ -42,6 +42,7 @@ class Settings(options.Settings):
     global_batch: Text | None = None
     micro_batch: Text | None = None
     grad_accum: Text | None = None
+    steps: Text | None = None
     tokens: Text | None = None
     time: Text | None = None
     gpu_hours: Text | None = None
@@ -50,15 +51,22 @@ class Settings(options.Settings):
 
 
 class Throughput(Record):
-    """r₁ in token/s/GPU, or A in FLOP/s/GPU where the rate is in FLOP/s already."""
+    """What is known of the rate, by symbol."""
 
-    r1: Quantity | None = None
-    A: Quantity | None = None
-    h: Quantity | None = None  # of a whole run, in GPU·hour
-    t: Quantity | None = None  # and its time in s
+    known: Mapping[str, Quantity]
     given: tuple[str, ...] = ()  # the options that say it
     inputs: Mapping[str, Any] = NOTHING
     notes: Sequence[str] = ()
+
+    @property
+    def of_run(self) -> bool:
+        """Whether it is that of a whole run, by its tokens."""
+        return "D" in self.known
+
+    @property
+    def counted(self) -> bool:
+        """Whether it is in FLOP already."""
+        return "A" in self.known or "C" in self.known
 
 
 def read(asked: Settings, T: Quantity | None = None) -> Throughput:
@@ -73,9 +81,8 @@ def read(asked: Settings, T: Quantity | None = None) -> Throughput:
     leftovers = set(asked.given) - {way, *WAYS[way]}
     asked.refuse(leftovers, f"does nothing beside {flag(way)}; leave it out")
     reader = _Reader(asked, T)
-    return reader.rate(way).replace(
-        given=tuple(asked.given), inputs=reader.inputs, notes=reader.notes
-    )
+    known = reader.rate(way)
+    return Throughput(known, tuple(asked.given), reader.inputs, reader.notes)
 
 
 def _not_one(chosen: list[str]) -> str:
@@ -92,7 +99,7 @@ class _Reader:
         self.inputs: Inputs = {}
         self.notes: list[str] = []
 
-    def rate(self, way: str) -> Throughput:
+    def rate(self, way: str) -> dict[str, Quantity]:
         """By the method of that name."""
         methods = (
             self.tokens_per_second,
@@ -104,53 +111,20 @@ class _Reader:
         )
         return next(method for method in methods if method.__name__ == way)()
 
-    def tokens_per_second(self) -> Throughput:
-        label = "tokens per second, all GPUs"
-        rate = self._take(
-            "tokens_per_second",
-            self.asked.tokens_per_second,
-            parsing.tokens_per_second,
-            "r",
-            label,
-            "token/s",
-        )
-        return Throughput(
-            compute.token_rate_per_gpu(
-                rate,
-                self._gpus(
-                    "--tokens-per-second counts all GPUs; or use --tokens-per-second-per-gpu"
-                ),
-            )
-        )
+    def tokens_per_second(self) -> dict[str, Quantity]:
+        why = "--tokens-per-second counts all GPUs; or use --tokens-per-second-per-gpu"
+        return {"r": self._take("tokens_per_second"), "n": self._gpus(why)}
 
-    def tokens_per_second_per_gpu(self) -> Throughput:
+    def tokens_per_second_per_gpu(self) -> dict[str, Quantity]:
         if self.asked.gpus is not None:
             self._gpus("")
-        label = "tokens per second and GPU"
-        parse = parsing.tokens_per_second_per_gpu
-        return Throughput(
-            self._take(
-                "tokens_per_second_per_gpu",
-                self.asked.tokens_per_second_per_gpu,
-                parse,
-                "r₁",
-                label,
-                "token/s/GPU",
-            )
-        )
+        return {"r₁": self._take("tokens_per_second_per_gpu")}
 
-    def step_time(self) -> Throughput:
-        t = self._take(
-            "step_time",
-            self.asked.step_time,
-            parsing.duration,
-            "t_step",
-            "optimizer step time",
-            "s/step",
-        )
+    def step_time(self) -> dict[str, Quantity]:
+        t = self._take("step_time")
         n = self._gpus("--step-time is the step of all GPUs")
-        r = compute.step_token_rate(self._tokens_per_step(n), t)
-        return Throughput(compute.token_rate_per_gpu(r, n))
+        known = {"K": self._tokens_per_step(n), "t_step": t, "n": n}
+        return known if self.asked.steps is None else known | {"steps": self._take("steps")}
 
     def _tokens_per_step(self, n: Quantity) -> Quantity:
         direct = self.asked.tokens_per_step is not None
@@ -158,15 +132,7 @@ class _Reader:
         if direct:
             counted = ("seq_len", "global_batch", "micro_batch", "grad_accum")
             self.asked.refuse(counted, "does nothing beside --tokens-per-step")
-            label = "tokens per optimizer step"
-            return self._take(
-                "tokens_per_step",
-                self.asked.tokens_per_step,
-                parsing.tokens_per_step,
-                "K",
-                label,
-                "token/step",
-            )
+            return self._take("tokens_per_step")
         if {"global_batch", "micro_batch"} <= set(given):
             raise options.error("micro_batch", "--global-batch already says it; leave one out")
         has_length = "seq_len" in given or self.T is not None
@@ -178,7 +144,7 @@ class _Reader:
             )
         T = self.T
         if T is None:
-            T = self._whole("seq_len", self.asked.seq_len, "T", "sequence length", "token/seq")
+            T = self._take("seq_len")
         return compute.tokens_per_step(T, self._batch(n, T))
 
     def _batch(self, n: Quantity, T: Quantity) -> Quantity:
@@ -186,17 +152,13 @@ class _Reader:
             if self.asked.grad_accum is not None:
                 raise options.error("grad_accum", "is in --global-batch already; leave it out")
             return self._noted("global_batch", options.batch(self.asked.global_batch, T))
-        b = self._whole(
-            "micro_batch", self.asked.micro_batch, "b", "micro-batch of one GPU", "seq/GPU"
-        )
+        b = self._take("micro_batch")
         if self.asked.grad_accum is None:
             self.notes.append("no gradient accumulation (assumed): a step is one micro-step")
-        micro_steps = 1 if self.asked.grad_accum is None else self.asked.grad_accum
-        a = self._whole("grad_accum", micro_steps, "a", "gradient accumulation", "1/step")
-        return compute.global_batch(b, a, n)
+        return compute.global_batch(b, self._take("grad_accum", usual=1), n)
 
-    def tokens(self) -> Throughput:
-        D = self._take("tokens", self.asked.tokens, parsing.tokens, "D", "training tokens", "token")
+    def tokens(self) -> dict[str, Quantity]:
+        D = self._take("tokens")
         has = [option for option in ("time", "gpu_hours") if option in self.asked.given]
         if len(has) == 2:
             raise options.error("gpu_hours", "--time already says it; leave one out")
@@ -205,55 +167,29 @@ class _Reader:
         if has == ["gpu_hours"]:
             if self.asked.gpus is not None:
                 raise options.error("gpus", "is in --gpu-hours already; leave it out")
-            h = self._take(
-                "gpu_hours", self.asked.gpu_hours, parsing.per_second, "h", "GPU-hours", "GPU·hour"
-            )
-            return Throughput(compute.run_token_rate_per_gpu(D, h), h=h)
-        t = self._take("time", self.asked.time, parsing.duration, "t", "training time", "s")
-        n = self._gpus("--time is that of all GPUs")
-        r1 = compute.token_rate_per_gpu(compute.token_rate(D, t), n)
-        return Throughput(r1, h=compute.gpu_hours(n, t), t=t)
+            return {"D": D, "h": self._take("gpu_hours")}
+        return {"D": D, "t": self._take("time"), "n": self._gpus("--time is that of all GPUs")}
 
-    def achieved(self) -> Throughput:
+    def achieved(self) -> dict[str, Quantity]:
         if self.asked.gpus is not None:
             self._gpus("")
             self.notes.append("--achieved is the rate of one GPU, however many there are")
-        label = "achieved throughput of one GPU"
-        return Throughput(
-            A=self._take(
-                "achieved", self.asked.achieved, parsing.achieved, "A", label, "FLOP/s/GPU"
-            )
-        )
+        return {"A": self._take("achieved")}
 
-    def flops(self) -> Throughput:
+    def flops(self) -> dict[str, Quantity]:
         if self.asked.time is None:
             raise options.error("flops", "needs --time")
-        F = self._take("flops", self.asked.flops, parsing.amount, "C", "model FLOP", "FLOP")
-        t = self._take("time", self.asked.time, parsing.duration, "t", "time", "s")
         n = self._gpus("") if self.asked.gpus is not None else coefficient(1, "GPU")
-        return Throughput(A=compute.achieved_raw(F, t, n), h=compute.gpu_hours(n, t), t=t)
+        return {"C": self._take("flops"), "t": self._take("time"), "n": n}
 
     def _gpus(self, why: str) -> Quantity:
         if self.asked.gpus is None:
             raise NapkinError(f"mfu needs --gpus: {why}")
-        return self._take("gpus", self.asked.gpus, parsing.gpus, "n", "GPUs", "GPU")
+        return self._take("gpus")
 
-    def _whole(
-        self, option: str, text: Text | None, symbol: str, label: str, unit: str
-    ) -> Quantity:
-        return self._take(option, text, parsing.whole, symbol, label, unit)
+    def _take(self, option: str, usual: Text | None = None) -> Quantity:
+        return self._noted(option, quantity(option, getattr(self.asked, option), usual))
 
-    def _take(
-        self,
-        option: str,
-        text: Text | None,
-        parse: Callable[[Any], float],
-        symbol: str,
-        label: str,
-        unit: str,
-    ) -> Quantity:
-        return self._noted(option, options.quantity(option, text, parse, symbol, label, unit))
-
-    def _noted(self, option: str, quantity: Quantity) -> Quantity:
-        self.inputs[option] = quantity.value
-        return quantity
+    def _noted(self, option: str, one: Quantity) -> Quantity:
+        self.inputs[option] = one.value
+        return one

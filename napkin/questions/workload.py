@@ -11,10 +11,11 @@ from napkin.quantity import Quantity, given
 from napkin.questions import options
 from napkin.questions.answer import Inputs
 from napkin.questions.options import Text
+from napkin.questions.quantities import quantity
 from napkin.record import NOTHING, Record
 from napkin.specs import conventions, optimizers
 from napkin.specs.conventions import CONVENTIONS, SIX_N
-from napkin.specs.optimizers import Optimizer, Precision
+from napkin.specs.optimizers import OPTIMIZERS, PRECISIONS, Optimizer, Precision
 
 if TYPE_CHECKING:
     from napkin.specs.model import Model, Stack
@@ -42,11 +43,26 @@ class Workload(Record):
     T: Quantity | None = None  # where --seq-len was given
     warnings: Sequence[str] = ()
     assumed: str = ""  # what was taken for --seq-len
+    k: Quantity | None = None  # in FLOP/param/token, where --flops-per-param says it
 
     @property
     def f(self) -> Quantity:
         """f in FLOP/token, as asked for."""
-        return self.flop[self.convention] if self.flop else compute.flop_per_token(self.N_act)
+        if self.k is None and self.flop:
+            return self.flop[self.convention]
+        return compute.flop_per_token(self.N_act, compute.TRAINING if self.k is None else self.k)
+
+    @property
+    def cost(self) -> dict[str, Quantity]:
+        """What a token costs, as a run's relations take it."""
+        if self.convention == SIX_N:
+            return {"f/N": compute.TRAINING if self.k is None else self.k}
+        return {"f": self.f}
+
+    @property
+    def each(self) -> str:
+        """`6N`, `8N`."""
+        return f"{units.figures((compute.TRAINING if self.k is None else self.k).value)}N"
 
     @property
     def named(self) -> str:
@@ -54,12 +70,13 @@ class Workload(Record):
         if self.model is None:
             return ""
         how = "" if self.convention == SIX_N else f", {conventions.dashed(self.convention)}"
+        how = how if self.k is None else f", {self.each}"
         return f" · {self.model.name}{how}"
 
     @property
     def leaves_out(self) -> list[str]:
         """Of the default convention, where attention is too much to leave out."""
-        if self.model is None or self.convention != SIX_N:
+        if self.model is None or self.convention != SIX_N or self.k is not None:
             return []
         times = self.flop["exact_causal"].value / self.f.value
         if times < MUCH_ATTENTION:
@@ -72,6 +89,8 @@ class Workload(Record):
         what it would be by them."""
         if self.model is None:
             return []
+        if self.k is not None:
+            return [*self.model.notes]
         others = [f for name, f in self.flop.items() if name != self.convention]
         least, *_, most = sorted(others, key=lambda f: f.value)
         by = {id(f): conventions.dashed(name) for name, f in self.flop.items()}
@@ -91,21 +110,46 @@ def read(
     model: str | None,
     convention: str | None,
     seq_len: Text | None,
+    flops_per_param: Text | None = None,
 ) -> Workload:
     """From --params, or from --model. Raises NapkinError."""
+    if flops_per_param is not None and convention is not None:
+        raise options.error(
+            "convention", "--flops-per-param says how FLOP are counted; leave one out"
+        )
+    k = None if flops_per_param is None else quantity("flops_per_param", flops_per_param)
     name = SIX_N if convention is None else options.read("convention", convention, conventions.read)
     if model is None:
         if name != SIX_N:
             needs = f"{conventions.dashed(name)} needs the model's shape: give --model"
             raise options.error("convention", needs)
         N, N_act = parameters(params, active_params)
-        return Workload(N, N_act, name, _inputs(N, N_act, name))
+        return Workload(N, N_act, name, _inputs(N, N_act, name), k=k)
     for option, text in (("params", params), ("active_params", active_params)):
         if text is not None:
             raise options.error(option, "--model says it already; leave one out")
     from napkin.specs import models  # only a model's own questions wait for its readers
 
-    return _of_shape(options.read("model", str(model), models.find), name, seq_len)
+    about = _of_shape(options.read("model", str(model), models.find), name, seq_len)
+    return about if k is None else about.replace(k=k)
+
+
+def optional(
+    params: Text | None,
+    active_params: Text | None,
+    model: str | None,
+    convention: str | None,
+    seq_len: Text | None,
+    flops_per_param: Text | None = None,
+) -> Workload | None:
+    """None where neither --params nor --model is given. Raises NapkinError."""
+    if params is None and model is None:
+        if active_params is not None:
+            raise options.error("active_params", "goes with --params")
+        if convention is not None:
+            raise options.error("convention", "goes with --params or --model")
+        return None
+    return read(params, active_params, model, convention, seq_len, flops_per_param)
 
 
 def sequence(model: "Model | Stack", seq_len: Text | None) -> tuple[int, str, list[str]]:
@@ -144,6 +188,9 @@ def _of_shape(model: "Model | Stack", name: str, seq_len: Text | None) -> Worklo
     return Workload(N, N_act, name, inputs, totals.flop, totals.again, model, T, warnings, assumed)
 
 
+NONE: Inputs = dict.fromkeys(COLUMNS)  # the inputs of no model
+
+
 def _inputs(N: Quantity, N_act: Quantity, convention: str) -> Inputs:
     return {
         "params": N.value,
@@ -177,3 +224,7 @@ def bytes_per_param(precision: Precision, optimizer: Optimizer, source: str) -> 
     """s in B/param, the sum of the recipe's terms."""
     terms = optimizers.terms(precision, optimizer)
     return memory.bytes_per_param([given(*term, "B/param", source) for term in terms])
+
+
+# fp32 AdamW keeps as much; max-model shows the terms of every recipe.
+STATE = bytes_per_param(PRECISIONS["mixed"], OPTIMIZERS["adamw"], "mixed precision AdamW")

@@ -5,6 +5,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from napkin.accounting import compute, memory
+from napkin.accounting.run import RUN, SPEED, solve
 from napkin.quantity import Quantity, given, in_numbers, in_symbols
 
 
@@ -12,13 +13,18 @@ def q(value: float, unit: str, symbol: str = "x") -> Quantity:
     return given(symbol, "", value, unit, "")
 
 
+UNITS = {"N": "param", "D": "token", "n": "GPU", "P": "FLOP/s/GPU", "MFU": "1", "r": "token/s"}
+
+
+def inputs(**values: float) -> dict[str, Quantity]:
+    known = {symbol: q(value, UNITS[symbol], symbol) for symbol, value in values.items()}
+    return {"f/N": compute.TRAINING, **known}
+
+
 def test_the_lecture_s_70b_takes_143_93_days() -> None:
-    C = compute.training_compute(q(70e9, "param", "N"), q(15e12, "token", "D"))
-    R = compute.sustained_throughput(q(1024, "GPU"), q(1979e12 / 2, "FLOP/s/GPU"), q(0.5, "1"))
-    assert C.value == 6.3e24
-    assert compute.training_time(C, R).value / 86_400 == pytest.approx(
-        143.92659381842682, rel=1e-12
-    )
+    run = solve(inputs(N=70e9, D=15e12, n=1024, P=1979e12 / 2, MFU=0.5), RUN)
+    assert run["C"].value == 6.3e24
+    assert run["t"].value / 86_400 == pytest.approx(143.92659381842682, rel=1e-12)
 
 
 def test_narayanan_s_8tp_over_nx_is_6nd_at_three_quarters_of_the_hardware_rate() -> None:
@@ -26,23 +32,20 @@ def test_narayanan_s_8tp_over_nx_is_6nd_at_three_quarters_of_the_hardware_rate()
         (300e9, 175e9, 1024, 140e12, 33.908420138888886),
         (450e9, 1e12, 3072, 163e12, 83.2108469665985),
     ):
-        C = compute.training_compute(q(params, "param"), q(tokens, "token"))
-        R = compute.sustained_throughput(q(gpus, "GPU"), q(rate, "FLOP/s/GPU"), q(6 / 8, "1"))
-        assert compute.training_time(C, R).value / 86_400 == pytest.approx(days, rel=1e-12)
+        run = solve(inputs(N=params, D=tokens, n=gpus, P=rate, MFU=6 / 8), RUN)
+        assert run["t"].value / 86_400 == pytest.approx(days, rel=1e-12)
 
 
 def test_llama_65b_at_380_tokens_per_second_and_gpu() -> None:
-    N, r1 = q(65_285_660_672, "param", "N"), q(380, "token/s/GPU", "r₁")
-    A = compute.achieved(compute.flop_per_token(N), r1)
-    assert compute.mfu(A, q(312e12, "FLOP/s/GPU", "P")).value == pytest.approx(0.4770875202953846)
+    f = compute.flop_per_token(q(65_285_660_672, "param", "N"))
+    speed = solve({"f": f, "r₁": q(380, "token/s/GPU", "r₁"), **inputs(P=312e12)}, SPEED)
+    assert speed["MFU"].value == pytest.approx(0.4770875202953846)
 
 
 def test_palm_s_utilization_without_attention() -> None:
     f = compute.flop_per_token(q(540.35e9, "param", "N"))
-    r1 = compute.token_rate_per_gpu(q(238_300, "token/s"), q(6144, "GPU"))
-    A = compute.achieved(f, r1)
-    MFU = compute.mfu(A, q(275e12, "FLOP/s/GPU", "P"))
-    assert MFU.value == pytest.approx(0.4572635120738636, rel=1e-12)
+    speed = solve({"f": f, **inputs(r=238_300, n=6144, P=275e12)}, SPEED)
+    assert speed["MFU"].value == pytest.approx(0.4572635120738636, rel=1e-12)
 
 
 def test_recomputation_is_a_second_forward_pass() -> None:
@@ -72,7 +75,7 @@ def test_six_is_what_torch_counts_for_a_weight_and_a_token() -> None:
     N = q(inner * inner, "param", "N")
     assert forward.get_total_flops() == 2 * inner * inner * tokens
     assert (
-        compute.training_compute(N, q(tokens, "token", "D")).value
+        solve({"N": N, **inputs(D=tokens)}, RUN)["C"].value
         == forward.get_total_flops() + backward.get_total_flops()
     )
 
@@ -83,7 +86,7 @@ def test_a_frozen_base_is_what_torch_counts_without_weight_gradients() -> None:
     layer = torch.nn.Linear(inner, inner, bias=False, device="meta").requires_grad_(False)
     with FlopCounterMode(display=False) as counted:
         torch.autograd.backward(layer(x).sum())
-    f = compute.flop_per_token(q(inner * inner, "param", "N"), frozen_base=True)
+    f = compute.flop_per_token(q(inner * inner, "param", "N"), compute.FROZEN_BASE)
     assert f.value * tokens == counted.get_total_flops()
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from napkin.accounting import compute
+from napkin.accounting import compute, run
 from napkin.quantity import given
 from napkin.questions.checkpoint import checkpoint
 from napkin.questions.data import data as training_set
@@ -193,9 +193,11 @@ def test_llama_3_lost_less_than_a_tenth_of_its_time() -> None:
 def test_chinchilla_s_model_and_tokens() -> None:
     row = ROWS["chinchilla"]
     C = given("C", "training compute", row["inputs"]["C"], "FLOP", "--flops")
-    N = compute.optimal_params(C)
+    N = run.optimal_params(C, compute.TRAINING, compute.TOKENS_PER_PARAM)
     assert N.value == pytest.approx(row["expected"]["N"], rel=1e-12)
-    assert compute.optimal_tokens(N).value == pytest.approx(row["expected"]["D"], rel=1e-12)
+    assert run.solve({"N": N, "D/N": compute.TOKENS_PER_PARAM}, run.RUN)[
+        "D"
+    ].value == pytest.approx(row["expected"]["D"], rel=1e-12)
 
 
 def test_all_formats_are_listed_with_what_becomes_of_a_value() -> None:

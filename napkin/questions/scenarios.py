@@ -144,7 +144,7 @@ def _differing(lists: Mapping[str, Sequence[Any]], answers: Sequence[Answer]) ->
     others: dict[str, None] = {}
     for answer in answers:
         for name, value in answer.inputs.items():
-            if value != first[name]:
+            if value != first.get(name):
                 others[name] = None
     listed = [name for name in lists if name in others or (name in first and len(answers) == 1)]
     return list(dict.fromkeys((*listed, *(name for name in first if name in others))))

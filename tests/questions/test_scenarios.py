@@ -167,6 +167,12 @@ def test_what_is_assumed_for_all_is_called_so_and_what_was_given_is_not() -> Non
     assert "hardware a100-sxm-80gb · " in named
 
 
+def test_a_zero_that_was_given_is_said() -> None:
+    line = typed("memory --params 1B --gpus 8,16 --zero 0").out.splitlines()[1]
+    assert " · zero 0 · " in line
+    assert "tp" not in line.split()
+
+
 def test_what_fit_finds_has_its_column() -> None:
     screen = typed("memory --model llama-3-8b --fit micro-batch --gpus 8,16").out.splitlines()
     assert screen[3].split()[:2] == ["gpus", "micro-batch"]

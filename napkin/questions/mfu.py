@@ -40,8 +40,9 @@ VERDICTS = (
 COLUMNS = (
     *dict.fromkeys((*workload.COLUMNS, *throughput.COLUMNS)),
     *(*PEAK, "recompute", "frozen_base", "lora_rank", "lora_targets"),
+    *("flops_per_param", "lost_time", "goodput"),
     *("mfu", *(f"conventions.{name}" for name in CONVENTIONS), "hfu", "mfu_measured"),
-    *("flops_per_token", "flops_per_second_per_gpu", "seconds"),
+    *("flops_per_token", "flops_per_second_per_gpu", "seconds", "mfu_run"),
 )
 # What to ask of each option where the MFU is impossible.
 DOUBTS = {

@@ -48,6 +48,9 @@ FURTHER = {
 COLUMNS = (
     *workload.COLUMNS,
     *("tokens", "epochs", "gpus", *PEAK, "mfu", "price"),
+    *("compute_optimal", "flops_per_param", "time", "within", "node", "budget", "power", "pue"),
+    *("energy", "achieved", "step_time", "tokens_per_step", "global_batch"),
+    *("lost_time", "goodput"),
     *(
         "flops",
         "seconds",
@@ -357,7 +360,7 @@ def _defaults(one: _Answered) -> list[str]:
         lost = units.humanize(1 - found["goodput"].value, "%")
         run = f"{found['MFU_run']} over the whole run, of which {lost} is lost"
         notes.append(f"MFU {found['MFU']} is that of the steps: {run}")
-    if "e" in found and "tokens" not in one.run.inputs:
+    if "D₁" in found and "tokens" not in one.run.inputs:
         notes.append(f"{units.figures(found['e'].value)} epochs of {found['D₁']}")
     if "D/N" in found:
         each = units.figures(found["D/N"].value)

@@ -242,6 +242,7 @@ class _Reader:
             known["D/N"] = self._take("tokens_per_param")
         elif options.switch("compute_optimal", asked.compute_optimal):
             known["D/N"] = compute.TOKENS_PER_PARAM
+            self.inputs["compute_optimal"] = True
         if "D/N" in known and about is not None and asked.tokens is not None:
             option = "compute_optimal" if asked.tokens_per_param is None else "tokens_per_param"
             raise options.error(option, "the parameters and --tokens are given; leave one out")
